@@ -358,7 +358,7 @@ _ROWS = (
         int8=660.6,
         source="Ada whitepaper v2.x Appendix A quoted in public code",
         status="verified (secondary)",
-        note="330.3 is with fp16 accumulate, 660.6 is sparse; fp8 was corrected from 660.6 to 330.3",
+        note="330.3 is fp16 accumulate, 660.6 is sparse; fp8 was corrected from 660.6 to 330.3",
     ),
     _device(
         "RTX 5090",

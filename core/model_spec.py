@@ -240,7 +240,8 @@ class ModelSpec:
         count = np.asarray(tokens, dtype=np.float64)
         if bytes_per_parameter is None:
             published = self._published()
-            always, expert = published.total_byte - published.lookup_byte, published.expert_byte
+            always = float(published.total_byte - published.lookup_byte)
+            expert = float(published.expert_byte)
         else:
             always = bytes_per_parameter * (self.parameters - self.lookup_parameters)
             expert = bytes_per_parameter * (

@@ -16,6 +16,7 @@ Sources: Williams et al. 2009 for the roofline; 2N + attention is the forward th
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -78,8 +79,10 @@ def cost_of_totals(
     524,288 FLOP and 131,072 B each: F = 546,359,738,368, M = 24,589,934,592, 12.294967296 ms.
     """
     count = np.asarray(tokens, dtype=np.float64)
-    flops = 2.0 * scenario.model.flop_parameters * count + attention_flop
-    traffic = scenario.model.weights_read_byte(count, scenario.weight_byte) + cache_byte
+    attention = np.asarray(attention_flop, dtype=np.float64)
+    cached = np.asarray(cache_byte, dtype=np.float64)
+    flops = 2.0 * scenario.model.flop_parameters * count + attention
+    traffic = scenario.model.weights_read_byte(count, scenario.weight_byte) + cached
     return StepCost(
         flops=flops,
         bytes=traffic,
@@ -286,7 +289,7 @@ def longest_crossing_context(scenario: Scenario) -> float:
 
     if excess(0.0) > 0:
         return 0.0
-    for left, right in zip(knots[:-1], knots[1:], strict=True):
+    for left, right in itertools.pairwise(knots):
         end = min(right, float(MAX_TOKENS))
         before, after = excess(left), excess(end)
         if after > 0:

@@ -62,6 +62,7 @@ def split_quantity(value: float, unit: str, digits: int = 3) -> tuple[str, str]:
     """Like `quantity`, but number and unit apart, for readouts that set them in two sizes."""
     if not math.isfinite(value) or value == 0:
         return significant(value, digits), unit
+    prefixes: tuple[tuple[float, str], ...]
     if unit in _SI_UNITS:
         prefixes = _SI_PREFIXES
     elif unit == "s":
