@@ -40,7 +40,7 @@ class AttentionGroup:
         validate.integer("layers", self.layers, 1, 10_000)
         validate.integer("heads", self.heads, 1, 100_000)
         validate.integer("head_dim", self.head_dim, 1, 1_000_000)
-        validate.integer("cache_elements_per_token", self.cache_elements_per_token, 1, 10**9)
+        validate.integer("cache_elements_per_token", self.cache_elements_per_token, 1, 10**12)
         if self.window_token is not None:
             validate.integer("window_token", self.window_token, 1, MAX_TOKENS)
         if not self.decode_dim:

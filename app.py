@@ -1,0 +1,9 @@
+"""`panel serve app.py`: the page."""
+
+import panel as pn
+
+from widgets import page, server
+
+pn.extension(design="native")
+server.tune()
+page.serve()

@@ -1,0 +1,183 @@
+
+export function render({ model, view }) {
+  const spec = model.spec;
+  const state = latestState(model);
+  const send = (message) => model.send_msg(message);
+  const paced = pacedSender(send);
+  const set = (values) => paced.set(values);
+
+  // Model: a slider over the textbook sizes beside the picker of names.
+  const size = h("input", {
+    type: "range", min: 0, max: spec.sizes.length - 1, step: 1, "aria-label": "Model size, textbook family",
+    class: "size", "data-key": "size",
+  });
+  let sizeTouched = 0;
+  size.addEventListener("input", () => {
+    sizeTouched = performance.now();
+    size.setAttribute("aria-valuetext", spec.sizes[size.value]);
+    set({ model: spec.sizes[size.value] });
+  });
+  const controls = new Map();
+  const front = new Map();
+  for (const item of spec.front) {
+    const made = choiceControl(item, set);
+    made.select.setAttribute("aria-label", item.label);
+    controls.set(item.key, made);
+    front.set(item.key, made.select);
+  }
+  const count = h("input", { type: "number", min: 1, max: 1024, step: 1, "aria-label": "Number of devices", class: "count num", "data-key": "devices" });
+  count.addEventListener("change", () => set({ devices: count.value === "" ? 0 : Number(count.value) }));
+
+  const folded = h("div", { class: "panel controls" });
+  for (const item of spec.more) {
+    const made = makeControl(item, set);
+    controls.set(item.key, made);
+    folded.append(made.root);
+  }
+  const custom = h("div", { class: "panel controls", hidden: true, role: "group", "aria-label": "Your own device" },
+    ...spec.custom.map((item) => {
+      const id = freshId("custom");
+      const entry = h("input", { type: "text", inputmode: "decimal", id, class: "num", "data-key": item.key });
+      entry.addEventListener("change", () => {
+        const number = Number(entry.value.trim().replaceAll(",", ""));
+        set({ [item.key]: entry.value.trim() !== "" && Number.isFinite(number) ? number : entry.value.trim() });
+      });
+      controls.set(item.key, { update: ({ value }) => (entry.value = value) });
+      return h("div", { class: "control" }, h("div", { class: "head" }, h("label", { for: id }, item.label)), entry);
+    }));
+  const more = h("button", {
+    type: "button", class: "pill", "aria-expanded": false,
+    onclick: () => { folded.hidden = !folded.hidden; more.setAttribute("aria-expanded", !folded.hidden); },
+  }, "more");
+  folded.hidden = true;
+
+  // A config.json, chosen or dropped. Its size is checked before anything is sent.
+  const file = h("input", { type: "file", accept: ".json,application/json", class: "file", "aria-label": "A model's config.json", tabindex: -1 });
+  const pick = h("button", { type: "button", class: "pill", onclick: () => file.click() }, "config.json…");
+  const local = h("div", { class: "notice", role: "alert", hidden: true });
+  const say = (text) => { local.textContent = text; local.hidden = !text; };
+  const take = async (chosen) => {
+    if (!chosen) return;
+    if (chosen.size > spec.maxConfigByte) {
+      say(`“${chosen.name}” is ${(chosen.size / 1e6).toFixed(1)} MB; a config.json is at most ${spec.maxConfigByte / 1e6} MB. Choose the file named config.json, not the weights.`);
+      return;
+    }
+    say("");
+    const text = new TextDecoder("utf-8").decode(await chosen.arrayBuffer());
+    send({ config: { name: chosen.name, text } });
+  };
+  file.addEventListener("change", () => { take(file.files[0]); file.value = ""; });
+
+  const themeButton = h("button", {
+    type: "button", class: "pill", onclick: () => setTheme(state.theme === "dark" ? "light" : "dark", true),
+  });
+  const setTheme = (name, chosen) => {
+    if (chosen) { try { localStorage.setItem("theme", name); } catch { /* private mode */ } }
+    document.documentElement.dataset.theme = name;
+    if (name !== state.theme) send({ theme: name });
+    showTheme(name);
+  };
+  const showTheme = (name) => {
+    themeButton.textContent = name === "dark" ? "☀" : "☾";
+    themeButton.setAttribute("aria-label", name === "dark" ? "Use the light theme" : "Use the dark theme");
+  };
+  const reset = h("button", { type: "button", class: "pill", onclick: () => send({ query: "" }) }, "Reset everything");
+  const summary = h("span", { class: "sum num", role: "status" });
+  const line = h("div", { class: "bar" },
+    size, h("span", { class: "wrap" }, front.get("model")), "on", count, "×", front.get("device"),
+    h("span", { class: "word" }, "weights"), front.get("weights"), h("span", { class: "word" }, "cache"), front.get("cache"),
+    more, h("span", { class: "grow" }), summary, file, pick, themeButton);
+  folded.append(h("div", { class: "control last" }, reset));
+
+  const notices = h("div", { class: "notices", role: "alert" });
+  const found = h("details", { class: "found", open: true, hidden: true });
+  const root = h("div", { class: "scenario", role: "region", "aria-label": "Scenario" }, line, folded, custom, local, notices, found);
+
+  root.addEventListener("dragover", (event) => { event.preventDefault(); root.classList.add("over"); });
+  root.addEventListener("dragleave", () => root.classList.remove("over"));
+  root.addEventListener("drop", (event) => {
+    event.preventDefault();
+    root.classList.remove("over");
+    take(event.dataTransfer.files[0]);
+  });
+
+  const update = () => {
+    const values = state.values;
+    for (const [key, control] of controls) if (values[key]) control.update(values[key]);
+    const at = spec.sizes.indexOf(values.model.value);
+    if (performance.now() - sizeTouched > 500 || at === Number(size.value)) {
+      if (at >= 0) size.value = at;
+      size.setAttribute("aria-valuetext", at >= 0 ? spec.sizes[at] : "not a textbook size");
+      size.classList.toggle("off", at < 0);
+    }
+    count.value = values.devices.value;
+    custom.hidden = values.device.value !== spec.customName;
+  };
+  const paintNotices = () => {
+    notices.replaceChildren(...state.notices.map((text, i) =>
+      h("div", { class: "notice" }, h("span", {}, text),
+        h("button", { type: "button", "aria-label": "Dismiss", onclick: () => send({ dismiss: i }) }, "×"))));
+  };
+  let lastFound = "";
+  const paintFound = () => {
+    const report = state.found;
+    const fresh = JSON.stringify(report);
+    if (fresh === lastFound) return;
+    lastFound = fresh;
+    found.hidden = !report.name;
+    if (!report.name) return;
+    const rows = (pairs) => h("dl", {}, ...pairs.flatMap(([name, value]) => [h("dt", {}, name), h("dd", { class: "num" }, value)]));
+    found.replaceChildren(h("summary", {}, `Found in your config.json: ${report.name}`),
+      h("div", { class: "columns" },
+        h("div", {}, h("b", {}, "What it costs"), rows(report.facts)),
+        h("div", {}, h("b", {}, "Keys used"), rows(report.used)),
+        h("div", {}, h("b", {}, "Assumed"), report.assumed.length ? h("ul", {}, ...report.assumed.map((text) => h("li", {}, text))) : h("p", {}, "Nothing: the file says it all."))));
+  };
+
+  // The address bar: written when the hand is off the slider, never a history entry.
+  let pressed = false;
+  let queryTimer = 0;
+  const writeQuery = () => {
+    clearTimeout(queryTimer);
+    if (pressed) return;
+    queryTimer = setTimeout(() => {
+      const url = new URL(location.href);
+      const keep = ["theme", "section"].filter((name) => url.searchParams.has(name))
+        .map((name) => `${name}=${encodeURIComponent(url.searchParams.get(name))}`);
+      url.search = [state.query, ...keep].filter(Boolean).join("&");
+      if (url.href !== location.href) history.replaceState(history.state, "", url);
+    }, 150);
+  };
+  const release = () => { pressed = false; writeQuery(); };
+  const press = () => { pressed = true; };
+  addEventListener("pointerdown", press, true);
+  addEventListener("pointerup", release, true);
+  addEventListener("pointercancel", release, true);
+  let known = location.search;
+  const back = () => { if (location.search !== known) send({ query: location.search }); known = location.search; };
+  addEventListener("popstate", back);
+
+  const painters = {
+    values: update, summary: () => (summary.textContent = state.summary), notices: paintNotices,
+    found: paintFound, query: writeQuery, theme: () => showTheme(state.theme),
+  };
+  model.on("msg:custom", (message) => {
+    paced.answered();
+    Object.assign(state, message.state || {});
+    for (const name of Object.keys(message.state || {})) painters[name]();
+    if (message.answered) update();
+  });
+  model.on("remove", () => {
+    removeEventListener("pointerdown", press, true);
+    removeEventListener("pointerup", release, true);
+    removeEventListener("pointercancel", release, true);
+    removeEventListener("popstate", back);
+  });
+  update();
+  paintNotices();
+  paintFound();
+  summary.textContent = state.summary;
+  // The page's head has already chosen a theme for this reader; figures follow it.
+  setTheme(document.documentElement.dataset.theme || state.theme, false);
+  return root;
+}

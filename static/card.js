@@ -1,0 +1,235 @@
+
+export function render({ model, el, view }) {
+  const spec = model.spec;
+  const state = latestState(model);
+  const send = (message) => model.send_msg(message);
+  const paced = pacedSender(send);
+  const memory = `revealed:${spec.slug}`;
+  const recall = () => { try { return sessionStorage.getItem(memory); } catch { return null; } };
+  const remember = (text) => { try { sessionStorage.setItem(memory, text); } catch { /* private mode */ } };
+
+  // Prediction: what it asks for stays covered until the reader answers or passes.
+  const covered = new Set(spec.prediction.covers);
+  const question = h("span", {}, h("b", {}, "Before you look: "), spec.prediction.question);
+  const verdict = h("span", { class: "verdict", role: "status" });
+  const answers = h("span", { class: "answers" },
+    ...spec.prediction.options.map((option) =>
+      h("button", { type: "button", onclick: () => send({ answer: option }) }, option)),
+    h("button", { type: "button", class: "quiet", onclick: () => send({ answer: null }) }, "just show me"));
+  const predict = h("div", { class: "predict" }, question, answers, verdict);
+  const reveal = (text) => {
+    covered.clear();
+    root.querySelectorAll(".cover").forEach((cover) => cover.remove());
+    root.querySelectorAll(".covered").forEach((part) => {
+      part.classList.remove("covered");
+      part.removeAttribute("inert");
+    });
+    answers.remove();
+    question.remove();
+    verdict.textContent = text;
+    remember(text);
+    paint();
+  };
+
+  // Controls.
+  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const controls = new Map();
+  const front = h("div", { class: "controls" });
+  const folded = h("div", { class: "controls" });
+  for (const control of spec.controls) {
+    const made = makeControl(control, (values) => paced.set(values));
+    controls.set(control.key, made);
+    (control.more ? folded : front).append(made.root);
+  }
+  const more = folded.childElementCount ? h("details", { class: "more" }, h("summary", {}, "More controls"), folded) : null;
+  const presets = spec.presets.length
+    ? h("div", { class: "presets", role: "group", "aria-label": "Presets" }, "Presets:",
+        ...spec.presets.map((name) => h("button", { type: "button", onclick: () => send({ preset: name }) }, name)))
+    : null;
+
+  // Charts.
+  const hosts = new Map();
+  const sentences = new Map();
+  const openTables = new Map();
+  const figures = spec.charts.map((chart) => {
+    const sentence = h("p", { class: "sentence", id: freshId("sentence") });
+    const host = h("div", { class: "canvas" });
+    const table = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": `Data of “${chart.title}”` });
+    const data = h("details", {
+      class: "data",
+      ontoggle: () => {
+        if (data.open) { openTables.set(chart.name, table); send({ table: chart.name }); }
+        else openTables.delete(chart.name);
+      },
+    }, h("summary", {}, "Data table"), table);
+    const tools = h("div", { class: "chart-tools" }, data,
+      h("button", { type: "button", onclick: () => send({ csv: chart.name }) }, "CSV"),
+      h("button", { type: "button", onclick: () => savePng(chart) }, "PNG"));
+    const frame = h("div", { class: "frame" }, host, sentence);
+    if (covered.has(chart.name)) {
+      frame.classList.add("covered");
+      frame.setAttribute("inert", "");
+    }
+    hosts.set(chart.name, host);
+    sentences.set(chart.name, sentence);
+    return h("figure", { role: "group", "aria-label": chart.title, "aria-describedby": sentence.id },
+      h("h4", {}, chart.title),
+      h("div", { class: "stack" }, frame, covered.has(chart.name) ? h("div", { class: "cover" }, "Covered until you have made your prediction") : null),
+      h("figcaption", {}, chart.caption), tools);
+  });
+  const mountCharts = () => {
+    const elements = model.get_child("charts") || [];
+    spec.charts.forEach((chart, i) => {
+      if (elements[i] && hosts.get(chart.name).firstChild !== elements[i])
+        hosts.get(chart.name).replaceChildren(elements[i]);
+    });
+  };
+  const savePng = (chart) => {
+    const models = model.charts || [];
+    const index = spec.charts.findIndex((other) => other.name === chart.name);
+    const plot = models[index] && view.get_child_view(models[index]);
+    if (!plot) return;
+    const layer = plot.export("png", true);
+    const drawn = layer.canvas;
+    const scale = window.devicePixelRatio || 1;
+    const sheet = document.createElement("canvas");
+    sheet.width = drawn.width;
+    sheet.height = drawn.height + 34 * scale;
+    const pen = sheet.getContext("2d");
+    const style = getComputedStyle(root);
+    pen.fillStyle = style.getPropertyValue("--card");
+    pen.fillRect(0, 0, sheet.width, sheet.height);
+    pen.fillStyle = style.getPropertyValue("--ink");
+    pen.font = `600 ${15 * scale}px system-ui, sans-serif`;
+    pen.fillText(chart.title, 12 * scale, 23 * scale);
+    pen.drawImage(drawn, 0, 34 * scale);
+    sheet.toBlob((blob) => download(`${spec.slug}-${chart.name}.png`, blob), "image/png");
+  };
+
+  // Summary, readouts and their arithmetic.
+  const summary = h("p", { class: "summary", role: "status" });
+  const notes = h("ul", { class: "notes" });
+  const readouts = h("div", { class: "readouts" });
+  const all = h("button", {
+    type: "button", class: "all-numbers", "aria-expanded": false,
+    onclick: () => all.setAttribute("aria-expanded", readouts.classList.toggle("all")),
+  }, "All numbers");
+  const arithmetic = h("div", { class: "arithmetic", hidden: true });
+  const cells = new Map();
+  let open = null;
+  const toggle = (key) => {
+    open = open === key ? null : key;
+    for (const [other, cell] of cells) cell.button.setAttribute("aria-expanded", other === open);
+    send({ open: open ? [open] : [] });
+    if (!open) arithmetic.hidden = true;
+  };
+  const paintReadouts = (result) => {
+    for (const readout of result.readouts) {
+      let cell = cells.get(readout.key);
+      if (!cell) {
+        const label = h("small");
+        const number = h("strong", { class: "num" });
+        const unit = h("em");
+        const button = h("button", {
+          type: "button", class: "readout", "data-readout": readout.key, "aria-expanded": false,
+          title: "Show the arithmetic", onclick: () => toggle(readout.key),
+        }, label, h("span", {}, number, " ", unit), h("span", { class: "how" }, "show the arithmetic"));
+        cell = { label, number, unit, button };
+        cells.set(readout.key, cell);
+        readouts.append(button);
+      }
+      const hidden = covered.has(readout.key);
+      cell.button.disabled = hidden;
+      setText(cell.label, readout.label);
+      setText(cell.number, hidden ? "?" : readout.number);
+      setText(cell.unit, hidden ? "" : readout.unit);
+      cell.number.dataset.role = readout.role;
+    }
+  };
+  const setText = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+  const paintArithmetic = (result) => {
+    const steps = open && result.arithmetic[open];
+    arithmetic.hidden = !steps;
+    if (!steps) return;
+    const label = result.readouts.find((readout) => readout.key === open).label;
+    arithmetic.replaceChildren(h("h5", {}, `Show the arithmetic: ${label}`),
+      ...steps.map((step) => {
+        const line = h("div", { class: "step" });
+        line.append(h("span", { class: "name" }, step.name));
+        const maths = h("div", { class: "maths", tabindex: 0, role: "group", "aria-label": step.name });
+        // Built by our own derivations from numbers and fixed symbols; texts in it are escaped.
+        maths.innerHTML = step.formula + " " + step.substituted;
+        line.append(maths);
+        return line;
+      }));
+  };
+  const paint = () => {
+    const result = state.result;
+    setText(summary, covered.size && spec.prediction.covers.includes("summary") ? "" : result.summary);
+    for (const [name, sentence] of sentences) setText(sentence, result.sentences[name] || "");
+    notes.replaceChildren(...result.notes.map((note) => h("li", {}, note)));
+    notes.hidden = !result.notes.length;
+    paintReadouts(result);
+    paintArithmetic(result);
+    for (const name of openTables.keys()) refreshTable(name);
+  };
+  let tableTimer = 0;
+  const refreshTable = (name) => {
+    clearTimeout(tableTimer);
+    tableTimer = setTimeout(() => send({ table: name }), 250);
+  };
+
+  // Tools.
+  const code = h("pre", { class: "code", tabindex: 0, "aria-label": "Python that prints these numbers" });
+  const copyCode = h("button", { type: "button", onclick: () => copyText(code.textContent, copyCode) }, "Copy");
+  const python = h("details", {
+    class: "python", ontoggle: () => python.open && send({ snippet: true }),
+  }, h("summary", {}, "Reproduce in Python"), code, copyCode);
+  const link = h("button", { type: "button", onclick: () => copyText(`${location.href.split("#")[0]}#${spec.slug}`, link) }, "Copy link");
+  const assumptions = h("details", { class: "assumptions" }, h("summary", {}, "Assumptions"),
+    h("ul", {}, ...spec.assumptions.map((text) => h("li", {}, text))));
+  const tools = h("div", { class: "tools" }, presets, h("span", { class: "grow" }), link);
+
+  const root = h("div", { class: "widget" }, predict, front, more, problem,
+    h("div", { class: "charts" }, ...figures), summary, notes, readouts, all, arithmetic, assumptions, python, tools);
+
+  const update = () => {
+    for (const [key, control] of controls) if (state.values[key]) control.update(state.values[key]);
+  };
+  model.on("charts", mountCharts);
+  model.on("msg:custom", (message) => {
+    if (message.state) {
+      Object.assign(state, message.state);
+      paced.answered();
+      problem.hidden = true;
+      if (message.state.values) update();
+      if (message.state.result) paint();
+    }
+    if (message.problem) {
+      paced.answered();
+      problem.textContent = message.problem;
+      problem.hidden = false;
+      for (const [key, control] of controls) if (message.values[key]) control.update(message.values[key]);
+    }
+    if (message.verdict) reveal(message.verdict);
+    if (message.snippet) code.textContent = message.snippet;
+    if (message.csv) download(message.csv, new Blob([message.text], { type: "text/csv" }));
+    if (message.rows && openTables.has(message.table)) {
+      openTables.get(message.table).replaceChildren(
+        h("table", {}, h("thead", {}, h("tr", {}, ...message.columns.map((name) => h("th", { scope: "col" }, name)))),
+          h("tbody", {}, ...message.rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell)))))));
+    }
+  });
+  update();
+  paint();
+  mountCharts();
+  if (recall()) send({ answer: null });
+
+  // Charts are built when the card comes near the viewport and rest while it is far away.
+  const watcher = new IntersectionObserver(
+    (entries) => send({ visible: entries[entries.length - 1].isIntersecting }),
+    { rootMargin: "600px" });
+  watcher.observe(root);
+  model.on("remove", () => watcher.disconnect());
+  return root;
+}

@@ -1,0 +1,151 @@
+"""A real server on a free port and a real Chromium that may speak to nobody else."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+
+from tests.browser.find_chromium import find
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+DESKTOP = {"width": 1360, "height": 1000}
+PHONE = {"width": 375, "height": 812}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start_server(port: int, *options: str) -> subprocess.Popen[bytes]:
+    """`panel serve app.py` as a reader runs it, ready to answer."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "panel", "serve", "app.py", "--port", str(port), *options],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/app", timeout=10) as answer:
+                assert answer.status == 200
+                return process
+        except OSError:
+            if process.poll() is not None:
+                output = process.stdout.read().decode() if process.stdout else ""
+                raise RuntimeError(f"the server ended at once:\n{output}") from None
+            time.sleep(0.1)
+    process.kill()
+    raise RuntimeError("the server did not answer within 60 s")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    port = free_port()
+    process = start_server(port)
+    yield f"http://127.0.0.1:{port}/app"
+    process.terminate()
+    process.wait(10)
+    if process.stdout:
+        process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = find()
+    assert path, "no Chromium; run `make test` once, which installs one"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+class Watched:
+    """A page, the errors it raised and the outside hosts it asked for."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.outside: list[str] = []
+        self.errors: list[str] = []
+        context.route("**/*", self._guard)
+        self.page: Page = context.new_page()
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def _guard(self, route: Route) -> None:
+        url = route.request.url
+        if url.startswith(("http://127.0.0.1:", "data:", "blob:")):
+            route.continue_()
+        else:
+            self.outside.append(url)
+            route.abort()
+
+    def _console(self, message: object) -> None:
+        if message.type in ("error", "warning"):  # type: ignore[attr-defined]
+            self.errors.append(message.text)  # type: ignore[attr-defined]
+
+    def assert_quiet(self) -> None:
+        assert self.outside == []
+        assert self.errors == []
+
+
+@pytest.fixture
+def open_page(browser: Browser, server: str) -> Iterator[Callable[..., Watched]]:
+    """Open the page and wait until it is live; on teardown no error and no outside request."""
+    contexts: list[BrowserContext] = []
+    opened: list[Watched] = []
+
+    def open_(
+        query: str = "", *, phone: bool = False, dark: bool = False, **options: object
+    ) -> Watched:
+        context = browser.new_context(
+            viewport=PHONE if phone else DESKTOP,
+            color_scheme="dark" if dark else "light",
+            has_touch=phone,
+            accept_downloads=True,
+            **options,  # type: ignore[arg-type]
+        )
+        contexts.append(context)
+        watched = Watched(context)
+        opened.append(watched)
+        watched.page.goto(server + query)
+        wait_live(watched.page)
+        return watched
+
+    yield open_
+    for context in contexts:
+        context.close()
+    for watched in opened:
+        watched.assert_quiet()
+
+
+def wait_until(page: Page, expression: str, timeout_s: float = 15) -> None:
+    """Poll an expression. Playwright's own waiting needs eval, which the page's CSP forbids."""
+    deadline = time.monotonic() + timeout_s
+    while not page.evaluate(f"() => !!({expression})"):
+        assert time.monotonic() < deadline, f"still not so after {timeout_s} s: {expression}"
+        time.sleep(0.02)
+
+
+def wait_live(page: Page) -> None:
+    """Until the document is drawn."""
+    wait_until(page, "window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle")
+    page.locator(".readout").first.wait_for()

@@ -1,0 +1,458 @@
+"""The page driven as a reader drives it, in a real Chromium that reaches no other host."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from core import roofline
+from core.devices import DEVICES
+from core.models import MODELS
+from core.scenario import Scenario
+from tests.browser.conftest import Watched, free_port, start_server, wait_live, wait_until
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Watched]
+
+LLAMA = Path(__file__).parents[1] / "core" / "data" / "configs" / "meta-llama--Meta-Llama-3-8B.json"
+COLUMN = """([name, source, column]) => {
+  const model = Bokeh.documents[0].get_model_by_name(name);
+  for (const renderer of model.renderers)
+    if (renderer.data_source && renderer.data_source.name === source)
+      return Array.from(renderer.data_source.data[column]);
+  return null;
+}"""
+
+
+def card(page: Page, slug: str) -> Locator:
+    return page.locator(f"#{slug} .widget")
+
+
+def readout(page: Page, slug: str, key: str) -> Locator:
+    return card(page, slug).locator(f"[data-readout={key}] strong")
+
+
+def look(page: Page, slug: str) -> None:
+    """Bring a section into sight and pass its prediction."""
+    card(page, slug).scroll_into_view_if_needed()
+    card(page, slug).get_by_role("button", name="just show me").click()
+    expect(card(page, slug).locator(".cover")).to_have_count(0)
+
+
+def test_the_page_opens_with_the_reference_numbers(open_page: Open) -> None:
+    page = open_page().page
+    expect(readout(page, "prefill-decode", "step")).to_have_text("12.3")
+    expect(readout(page, "prefill-decode", "mixed")).to_have_text("226")
+    expect(page.locator("h1")).to_have_text("Serving language models from scratch")
+    expect(page.locator("#scenario .sum")).to_have_text(
+        "16 GB · 128 KiB a token · ridge 156 FLOP/B"
+    )
+
+
+def test_a_slider_moves_readouts_sentence_and_chart_to_what_core_computes(open_page: Open) -> None:
+    page = open_page().page
+    look(page, "prefill-decode")
+    slider = card(page, "prefill-decode").locator("input[data-key=batch]")
+    slider.focus()
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+    batch = int(card(page, "prefill-decode").locator("[data-entry=batch]").input_value())
+    assert batch == 128
+    scenario = Scenario(MODELS["8B"], DEVICES["A100"])
+    cost = roofline.step_costs(scenario, decode_batch=batch, context=2048)
+    expect(readout(page, "prefill-decode", "step")).to_have_text("25.2")
+    expect(card(page, "prefill-decode").locator(".summary")).to_contain_text("25.2 ms")
+    assert page.evaluate(COLUMN, ["roofline", "marks", "x"]) == [
+        pytest.approx(float(cost.intensity_flop_per_byte))
+    ]
+    assert page.evaluate(COLUMN, ["step-time", "marks", "y"]) == [
+        pytest.approx(float(cost.time_s) * 1e3)
+    ]
+
+
+def test_an_exact_value_can_be_typed_and_a_wrong_one_is_explained(open_page: Open) -> None:
+    page = open_page().page
+    entry = card(page, "prefill-decode").locator("[data-entry=batch]")
+    entry.fill("33")
+    entry.press("Enter")
+    expect(readout(page, "prefill-decode", "step")).to_have_text("12.4")
+    problem = card(page, "prefill-decode").locator(".problem")
+    for wrong in ("9999", "abc", "-1"):
+        entry.fill(wrong)
+        entry.press("Enter")
+        expect(problem).to_contain_text("Decode batch must be")
+        expect(problem).to_contain_text("512")
+        expect(entry).to_have_value("33")
+    entry.fill("64")
+    entry.press("Enter")
+    expect(problem).to_be_hidden()
+
+
+def test_what_a_prediction_asks_for_stays_covered_until_answered(open_page: Open) -> None:
+    page = open_page().page
+    this = card(page, "prefill-decode")
+    expect(readout(page, "prefill-decode", "crossing")).to_have_text("?")
+    expect(this.locator(".cover")).to_have_count(1)
+    assert page.evaluate(COLUMN, ["roofline", "limit", "label"]) == []
+    this.get_by_role("button", name="156").click()
+    expect(this.locator(".verdict")).to_contain_text("You said 156; the answer is never.")
+    expect(readout(page, "prefill-decode", "crossing")).to_have_text("never")
+    expect(this.locator(".cover")).to_have_count(0)
+    wait_until(page, f"({COLUMN})(['roofline', 'limit', 'label']).length === 1")
+
+
+def test_an_answer_is_remembered_while_the_tab_lives(open_page: Open) -> None:
+    page = open_page().page
+    look(page, "prefill-decode")
+    page.reload()
+    wait_live(page)
+    expect(card(page, "prefill-decode").locator(".cover")).to_have_count(0)
+
+
+def test_every_readout_opens_to_formula_values_and_result(open_page: Open) -> None:
+    page = open_page().page
+    for slug in ("prefill-decode", "memory"):
+        look(page, slug)
+        buttons = card(page, slug).locator(".readout")
+        for i in range(buttons.count()):
+            buttons.nth(i).click()
+            arithmetic = card(page, slug).locator(".arithmetic")
+            expect(arithmetic).to_be_visible()
+            assert arithmetic.locator("math").count() >= 2
+            assert "=" in arithmetic.inner_text()
+            buttons.nth(i).click()
+            expect(arithmetic).to_be_hidden()
+
+
+def test_formulas_are_set_in_the_shipped_maths_font(open_page: Open) -> None:
+    page = open_page().page
+    formula = page.locator(".display math").first
+    assert "Serving Math" in formula.evaluate("node => getComputedStyle(node).fontFamily")
+    assert page.evaluate("() => document.fonts.check('18px \"Serving Math\"')")
+    box = formula.locator("mfrac").first.bounding_box()
+    assert box is not None
+    assert box["height"] > 20, "a fraction stands two lines high"
+
+
+def test_section_2_is_built_when_it_comes_near(open_page: Open) -> None:
+    page = open_page().page
+    assert page.locator("#prefill-decode canvas").count() > 0
+    assert page.locator("#memory canvas").count() == 0
+    look(page, "memory")
+    page.locator("#memory canvas").first.wait_for()
+    expect(readout(page, "memory", "sequences")).to_have_text("52")
+
+
+def test_the_scenario_moves_both_sections(open_page: Open) -> None:
+    page = open_page().page
+    page.locator("#scenario [data-key=size]").focus()
+    page.keyboard.press("End")
+    expect(page.locator("#scenario select[data-key=model] option:checked")).to_have_text(
+        "405B textbook"
+    )
+    look(page, "memory")
+    expect(card(page, "memory").locator(".summary")).to_contain_text("does not fit: 810 GB")
+    page.locator("#scenario [data-key=devices]").fill("16")
+    page.locator("#scenario [data-key=devices]").press("Enter")
+    expect(card(page, "memory").locator(".summary")).to_contain_text("leave 342 GB")
+
+
+def test_a_config_json_becomes_the_model_of_the_page(open_page: Open) -> None:
+    page = open_page().page
+    page.locator("#scenario input[type=file]").set_input_files(LLAMA)
+    found = page.locator("#scenario .found")
+    expect(found).to_contain_text("8,030,261,248")
+    expect(found).to_contain_text("num_key_value_heads")
+    expect(found).to_contain_text("131,072 B = 128 KiB")
+    expect(readout(page, "prefill-decode", "step")).to_have_text("11.8")
+    wait_until(page, "location.search.includes('config=')")
+    page.reload()
+    wait_live(page)
+    expect(page.locator("#scenario .found")).to_contain_text("8,030,261,248")
+
+
+def test_a_file_can_be_dropped_on_the_bar(open_page: Open) -> None:
+    page = open_page().page
+    data = page.evaluate_handle(
+        """text => { const data = new DataTransfer();
+        data.items.add(new File([text], "config.json", {type: "application/json"})); return data; }""",
+        LLAMA.read_text(encoding="utf-8"),
+    )
+    page.locator("#scenario .scenario").dispatch_event("drop", {"dataTransfer": data})
+    expect(page.locator("#scenario .found")).to_contain_text("8,030,261,248")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("huge.json", b"0" * 50_000_000, "50.0 MB"),
+        ("empty.json", b"", "empty"),
+        ("broken.json", b"{", "JSON"),
+        ("list.json", b"[1]", "object"),
+        ("photo.png", b"\x89PNG\xff\xfe", "JSON"),
+        (
+            "odd.json",
+            json.dumps({"model_type": "perceiver", "hidden_size": 1}).encode(),
+            "perceiver",
+        ),
+    ],
+)
+def test_a_bad_file_is_explained_and_the_scenario_stays(
+    open_page: Open, name: str, content: bytes, said: str
+) -> None:
+    page = open_page().page
+    page.locator("#scenario input[type=file]").set_input_files(
+        {"name": name, "mimeType": "application/json", "buffer": content}
+    )
+    notice = page.locator("#scenario .notice:visible")
+    expect(notice).to_contain_text(name)
+    expect(notice).to_contain_text(said)
+    expect(readout(page, "prefill-decode", "step")).to_have_text("12.3")
+
+
+def test_a_device_can_be_typed_in(open_page: Open) -> None:
+    page = open_page().page
+    page.locator("#scenario select[data-key=device]").select_option(label="your own…")
+    rate = page.locator("#scenario [data-key=rate]")
+    rate.fill("4")
+    rate.press("Enter")
+    expect(readout(page, "prefill-decode", "step")).to_have_text("6.15")
+    rate.fill("fast")
+    rate.press("Enter")
+    expect(page.locator("#scenario .notice:visible")).to_contain_text("Bandwidth, TB/s must be")
+    expect(rate).to_have_value("4")
+
+
+def test_the_address_bar_is_written_on_release_without_history(open_page: Open) -> None:
+    page = open_page().page
+    before = page.evaluate("() => history.length")
+    slider = card(page, "prefill-decode").locator("input[data-key=context]")
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.4, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, middle, steps=5)
+    time.sleep(0.5)
+    assert "context" not in page.url, "nothing is written while the hand is on the slider"
+    page.mouse.up()
+    wait_until(page, "location.search.includes('context=')")
+    assert page.evaluate("() => history.length") == before
+    step = readout(page, "prefill-decode", "step").inner_text()
+    page.reload()
+    wait_live(page)
+    expect(readout(page, "prefill-decode", "step")).to_have_text(step)
+
+
+def test_only_what_differs_is_in_the_address(open_page: Open) -> None:
+    page = open_page("?batch=64").page
+    entry = card(page, "prefill-decode").locator("[data-entry=batch]")
+    entry.fill("32")
+    entry.press("Enter")
+    wait_until(page, "location.search === ''")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("?batch=abc&context=1e99&theme=dark", "batch=abc"),
+        ("?q=%ff&batch=64", "not valid UTF-8"),
+        ("?batch=%3Cscript%3Ewindow.hacked%3D1%3C%2Fscript%3E", "<script>window.hacked=1</script>"),
+        ("?" + "&".join(f"p{i}={i}" for i in range(3000)), "3,000 parameters"),
+        ("?config=AAAA", "cannot be unpacked"),
+        ("?device=H900", "device must be one of"),
+    ],
+)
+def test_a_bad_address_is_named_and_the_page_still_opens(
+    open_page: Open, query: str, said: str
+) -> None:
+    page = open_page(query).page
+    expect(page.locator("#scenario .notices")).to_contain_text(said)
+    expect(readout(page, "prefill-decode", "ridge")).to_have_text("156")
+    assert page.evaluate("() => window.hacked") is None
+    if "theme=dark" in query:
+        assert page.locator("html").get_attribute("data-theme") == "dark"
+
+
+def test_a_notice_can_be_dismissed(open_page: Open) -> None:
+    page = open_page("?batch=abc").page
+    page.locator("#scenario .notice button").click()
+    expect(page.locator("#scenario .notice:visible")).to_have_count(0)
+
+
+def test_the_theme_follows_the_reader_and_charts_follow_the_theme(open_page: Open) -> None:
+    page = open_page(dark=True).page
+    colour = "Bokeh.documents[0].get_model_by_name('roofline').xaxis[0].axis_label_text_color"
+    wait_until(page, f"{colour} === '#aaa59a'")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    page.get_by_role("button", name="Use the light theme").click()
+    wait_until(page, f"{colour} === '#625e56'")
+    page.reload()
+    wait_live(page)
+    assert page.locator("html").get_attribute("data-theme") == "light"
+
+
+def test_a_charts_data_downloads_as_csv_and_the_chart_as_png(
+    open_page: Open, tmp_path: Path
+) -> None:
+    page = open_page().page
+    figure = card(page, "prefill-decode").get_by_role("group", name="The roofline")
+    with page.expect_download() as got:
+        figure.get_by_role("button", name="CSV").click()
+    text = Path(got.value.path()).read_text(encoding="utf-8")
+    assert text.splitlines()[0] == "batch,intensity_flop_per_byte,achieved_tflop_per_s"
+    scenario = Scenario(MODELS["8B"], DEVICES["A100"])
+    first = roofline.step_costs(scenario, decode_batch=1, context=2048)
+    assert float(text.splitlines()[1].split(",")[1]) == float(first.intensity_flop_per_byte)
+    with page.expect_download() as got:
+        figure.get_by_role("button", name="PNG").click()
+    picture = Path(got.value.path()).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 5_000
+    assert got.value.suggested_filename == "prefill-decode-roofline.png"
+
+
+def test_the_data_table_is_live(open_page: Open) -> None:
+    page = open_page().page
+    figure = card(page, "prefill-decode").get_by_role("group", name="The roofline")
+    figure.get_by_text("Data table").click()
+    expect(figure.locator("tbody tr").first).to_contain_text("1.05")
+    entry = card(page, "prefill-decode").locator("[data-entry=context]")
+    entry.fill("512")
+    entry.press("Enter")
+    expect(figure.locator("tbody tr").first).to_contain_text("1.0")
+    expect(figure.locator("tbody tr").last).to_contain_text("165")
+
+
+def test_the_python_snippet_is_shown(open_page: Open) -> None:
+    page = open_page().page
+    this = card(page, "prefill-decode")
+    this.get_by_text("Reproduce in Python").click()
+    expect(this.locator(".code")).to_contain_text("from core import roofline")
+
+
+def test_presets_set_the_inputs(open_page: Open) -> None:
+    page = open_page().page
+    card(page, "prefill-decode").get_by_role("button", name="one user").click()
+    expect(card(page, "prefill-decode").locator("[data-entry=batch]")).to_have_value("1")
+    look(page, "memory")
+    card(page, "memory").get_by_role("button", name="70B on four").click()
+    expect(page.locator("#scenario [data-key=devices]")).to_have_value("4")
+    expect(card(page, "memory").locator(".summary")).to_contain_text("140 GB of weights")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+def test_axe_finds_nothing(open_page: Open, dark: bool, phone: bool) -> None:
+    from axe_playwright_python.base import AXE_PATH  # type: ignore[import-untyped]
+
+    page = open_page("?batch=abc", dark=dark, phone=phone).page
+    for slug in ("prefill-decode", "memory"):
+        look(page, slug)
+        card(page, slug).locator(".readout").first.click()
+        card(page, slug).get_by_text("Assumptions").click()
+    page.locator("#scenario input[type=file]").set_input_files(LLAMA)
+    expect(page.locator("#scenario .found")).to_be_visible()
+    page.evaluate(Path(AXE_PATH).read_text(encoding="utf-8"))
+    found: dict[str, Any] = page.evaluate("() => axe.run()")
+    told = [
+        (violation["id"], node["target"], node["failureSummary"])
+        for violation in found["violations"]
+        for node in violation["nodes"]
+    ]
+    assert told == []
+
+
+def test_a_phone_shows_everything_without_sideways_scrolling(open_page: Open) -> None:
+    page = open_page(phone=True).page
+    for slug in ("prefill-decode", "memory"):
+        look(page, slug)
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 375
+    shown = card(page, "prefill-decode")
+    for target in ("input[type=range]", "select", ".tools button", ".chart-tools button"):
+        for i in range(shown.locator(target).count()):
+            box = shown.locator(target).nth(i).bounding_box()
+            assert box is not None
+            assert box["height"] >= 44, target
+
+
+def test_readouts_stay_in_sight_on_a_phone(open_page: Open) -> None:
+    page = open_page(phone=True).page
+    card(page, "prefill-decode").locator("input[data-key=prompt]").scroll_into_view_if_needed()
+    expect(readout(page, "prefill-decode", "step")).to_be_in_viewport()
+
+
+def test_the_keyboard_reaches_every_control_and_each_has_a_name(open_page: Open) -> None:
+    page = open_page().page
+    nameless = page.evaluate(
+        """() => {
+        const found = [];
+        const visit = (root) => {
+          for (const node of root.querySelectorAll("*")) {
+            if (node.shadowRoot) visit(node.shadowRoot);
+            if (!node.matches("button, select, input, a[href], summary")) continue;
+            if (node.type === "file" || node.closest("[hidden]")) continue;
+            const labelled = node.getAttribute("aria-label") || node.textContent.trim()
+              || (node.labels && node.labels.length);
+            if (!labelled || node.tabIndex < 0) found.push(node.outerHTML.slice(0, 80));
+          }
+        };
+        visit(document);
+        return found; }"""
+    )
+    assert nameless == []
+
+
+def test_nothing_moves_unasked(open_page: Open) -> None:
+    page = open_page(reduced_motion="reduce").page
+    moving = page.evaluate("() => document.getAnimations().length")
+    assert moving == 0
+
+
+def test_print_leaves_out_what_paper_cannot_use(open_page: Open) -> None:
+    page = open_page().page
+    page.emulate_media(media="print")
+    expect(page.locator("nav")).to_be_hidden()
+    expect(card(page, "prefill-decode").locator(".tools")).to_be_hidden()
+    expect(page.locator("#prefill-decode .prose").first).to_be_visible()
+
+
+def test_a_citation_leads_to_its_source_and_back(open_page: Open) -> None:
+    page = open_page().page
+    page.locator("#cite-roofline-1").click()
+    assert page.url.endswith("#source-roofline")
+    expect(page.locator("#source-roofline")).to_be_in_viewport()
+    page.locator("#source-roofline .back").click()
+    expect(page.locator("#cite-roofline-1")).to_be_in_viewport()
+
+
+def test_the_prose_reads_without_javascript(browser: Any, server: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(server)
+    expect(page.locator("#memory .prose").first).to_contain_text("Weights come first.")
+    expect(page.locator("#prefill-decode .prose").last).to_contain_text("226 ms")
+    context.close()
+
+
+def test_a_lost_server_is_said(browser: Any) -> None:
+    port = free_port()
+    process = start_server(port)
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"http://127.0.0.1:{port}/app")
+    wait_live(page)
+    expect(page.locator("#lost")).to_be_hidden()
+    process.terminate()
+    process.wait(10)
+    if process.stdout:
+        process.stdout.close()
+    expect(page.locator("#lost")).to_be_visible(timeout=15_000)
+    context.close()

@@ -1,0 +1,215 @@
+"""What every section shares: the view-model's contract, the view's contract, and controls.
+
+A section is a `SectionModel` (param and core only; it tests without a browser) and a
+`SectionView` (figures built once, `render(result)` replaces their data). The card that holds
+controls, prediction, charts, readouts and tools is `card.Card`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import param
+
+from core.scenario import Scenario
+from widgets.predict import Prediction
+from widgets.readouts import Readout
+from widgets.share import Reader, read_number
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """How one input is shown: its key, label, unit, and the stops its slider rests on.
+
+    `options` (value → words) makes it a choice instead of a slider; the words may change with the
+    scenario (`SectionModel.control_options`). `scope` "scenario" marks a control of the shared
+    scenario that a section shows again. `more` folds it away.
+    """
+
+    key: str
+    label: str
+    unit: str = ""
+    stops: Sequence[float] = ()
+    options: Mapping[Any, str] | None = None
+    scope: str = "section"
+    more: bool = False
+    hint: str = ""
+
+    def shown(self) -> dict[str, Any]:
+        """What the page needs to draw it."""
+        shown: dict[str, Any] = {
+            "key": self.key,
+            "label": self.label,
+            "unit": self.unit,
+            "scope": self.scope,
+            "more": self.more,
+            "hint": self.hint,
+        }
+        if self.stops:
+            shown["stops"] = list(self.stops)
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class ChartSpec:
+    """A chart's name, its title for everyone and its caption below the canvas."""
+
+    name: str
+    title: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named set of inputs that a reader applies with one click."""
+
+    name: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionResult:
+    """Everything a view shows, computed once per change and never changed afterwards.
+
+    `tables` has, per chart, the columns that the chart's data table and CSV hold. `sentences` has
+    one live sentence per chart; `data` is what the section's own view draws from.
+    """
+
+    summary: str
+    readouts: tuple[Readout, ...]
+    tables: Mapping[str, Mapping[str, Any]]
+    sentences: Mapping[str, str]
+    data: Any = None
+    notes: tuple[str, ...] = field(default=())
+
+    def readout(self, key: str) -> Readout:
+        """The readout of that key."""
+        return next(readout for readout in self.readouts if readout.key == key)
+
+
+class SectionModel(param.Parameterized):
+    """The view-model of a section: inputs in, one immutable `result` out.
+
+    Subclasses declare inputs as bounded parameters, list them in `controls`, and implement
+    `compute`. One watcher on all inputs computes the result; nothing ever writes an input.
+    """
+
+    scenario = param.ClassSelector(class_=Scenario, allow_None=False, instantiate=False)
+    result = param.Parameter(default=None, precedence=-1)
+    active = param.Boolean(default=True, precedence=-1)
+
+    slug: ClassVar[str]
+    controls: ClassVar[tuple[Control, ...]] = ()
+    presets: ClassVar[tuple[Preset, ...]] = ()
+    charts: ClassVar[tuple[ChartSpec, ...]] = ()
+    assumptions: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, scenario: Scenario, **params: Any) -> None:
+        super().__init__(scenario=scenario, **params)
+        self._computed_for: tuple[Any, ...] = ()
+        self.refresh()
+        self.param.watch(lambda *_: self.refresh(), ["scenario", "active", *self.input_names()])
+
+    def compute(self) -> SectionResult:
+        """Everything the section shows, from its inputs and the scenario alone."""
+        raise NotImplementedError
+
+    def prediction(self) -> Prediction:
+        """The question to answer before looking, with its answer computed by the model."""
+        raise NotImplementedError
+
+    def prose(self) -> dict[str, str]:
+        """The numbers and formulas that the section's markdown asks for by name."""
+        raise NotImplementedError
+
+    def snippet(self) -> str:
+        """Python that imports core only and prints the section's readouts."""
+        raise NotImplementedError
+
+    def control_options(self) -> dict[str, dict[str, Any]]:
+        """For controls whose choices hang on the scenario: key → {value: words}."""
+        return {c.key: dict(c.options) for c in self.controls if c.options is not None}
+
+    def refresh(self) -> None:
+        """Compute the result anew; a section far from the viewport waits until it is near."""
+        key = (self.scenario, *self.inputs().values())
+        if self.active and key != self._computed_for:
+            self._computed_for = key
+            self.result = self.compute()
+
+    @classmethod
+    def input_names(cls) -> list[str]:
+        """The section's own inputs, in the order of its controls."""
+        return [control.key for control in cls.controls if control.scope == "section"]
+
+    def inputs(self) -> dict[str, Any]:
+        """The present value of each input."""
+        return {name: getattr(self, name) for name in self.input_names()}
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """The default of each input."""
+        return {name: cls.param[name].default for name in cls.input_names()}
+
+    def readers(self) -> dict[str, Reader]:
+        """For each input, a function from a link's text to a value it accepts."""
+        return {name: self._reader(name) for name in self.input_names()}
+
+    def _reader(self, name: str) -> Reader:
+        def read(text: str) -> Any:
+            options = self.control_options().get(name)
+            value: Any = text
+            if options is None:
+                value = read_number(text)
+            else:
+                matching = [option for option in options if str(option) == text]
+                if not matching:
+                    raise ValueError(f"choose one of {', '.join(map(str, options))}")
+                value = matching[0]
+            self.check({name: value})
+            return value
+
+        return read
+
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Raise `ValueError` in a reader's words for a value that an input does not accept."""
+        for name, value in values.items():
+            if name not in self.input_names():
+                raise ValueError(f"{name} is not an input of this section")
+            control = next(c for c in self.controls if c.key == name)
+            parameter = self.param[name]
+            if isinstance(parameter, param.Number):
+                _check_number(control.label, parameter, value)
+            elif value not in self.control_options().get(name, {value: ""}):
+                options = ", ".join(map(str, self.control_options()[name]))
+                raise ValueError(f"{control.label} must be one of {options}, got {value}")
+
+    def apply(self, values: Mapping[str, Any]) -> None:
+        """Set inputs after checking all of them; on a refusal nothing has changed."""
+        self.check(values)
+        whole = {name for name in values if isinstance(self.param[name], param.Integer)}
+        self.param.update(**{k: int(v) if k in whole else v for k, v in values.items()})
+
+
+def _check_number(label: str, parameter: param.Number, value: Any) -> None:
+    low, high = parameter.bounds
+    whole = isinstance(parameter, param.Integer)
+    kind = "a whole number" if whole else "a number"
+    valid = isinstance(value, int | float) and not isinstance(value, bool)
+    if not valid or not np.isfinite(value) or (whole and value != int(value)):
+        raise ValueError(f"{label} must be {kind} from {low:,} to {high:,}, got {value}")
+    if not low <= value <= high:
+        raise ValueError(f"{label} must be from {low:,} to {high:,}, got {value:,.10g}")
+
+
+def log_stops(low: int, high: int, per_doubling: int = 4) -> list[int]:
+    """Whole numbers from low to high, evenly spaced on a logarithmic slider.
+
+    Every power of two inside is among them, so round values can be reached with the keyboard.
+    """
+    steps = int(np.ceil(np.log2(high / low) * per_doubling))
+    stops = {round(low * 2 ** (i / per_doubling)) for i in range(steps + 1)}
+    return sorted(stop for stop in stops | {low, high} if low <= stop <= high)

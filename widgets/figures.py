@@ -1,0 +1,251 @@
+"""Every chart of the page is built here: one persistent Bokeh figure with theme-aware glyphs.
+
+A `Chart` is made once; afterwards only its sources' data, its ranges and (on a change of theme)
+its colours are replaced. Glyphs name roles of `theme.py`, never colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from bokeh.core.properties import value
+from bokeh.models import (
+    BasicTicker,
+    ColumnDataSource,
+    FixedTicker,
+    HoverTool,
+    LabelSet,
+    LogTicker,
+    Model,
+    NumeralTickFormatter,
+    Range1d,
+)
+from bokeh.plotting import figure
+
+from widgets import theme
+
+FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+LABEL_SIZE = "13px"
+
+
+class Chart:
+    """One figure, its named sources, and the roles its colours follow."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        x_label: str,
+        y_label: str,
+        x_range: tuple[float, float],
+        y_range: tuple[float, float],
+        x_log: bool = False,
+        y_log: bool = False,
+        height: int = 300,
+    ) -> None:
+        self.name = name
+        self.sources: dict[str, ColumnDataSource] = {}
+        self._painted: list[tuple[Model, str, str]] = []
+        self.figure = figure(
+            name=name,
+            height=height,
+            sizing_mode="stretch_width",
+            toolbar_location=None,
+            tools="",
+            x_axis_type="log" if x_log else "linear",
+            y_axis_type="log" if y_log else "linear",
+            x_range=Range1d(*x_range),
+            y_range=Range1d(*y_range),
+            background_fill_color=None,
+            border_fill_color=None,
+            outline_line_color=None,
+            min_border_left=52,
+            min_border_right=14,
+            min_border_top=8,
+            output_backend="canvas",
+            lod_threshold=None,
+        )
+        self._style_axes(x_label, y_label, x_log, y_log)
+
+    def _style_axes(self, x_label: str, y_label: str, x_log: bool, y_log: bool) -> None:
+        plot = self.figure
+        plot.xgrid.grid_line_color = None
+        plot.ygrid.grid_line_width = 1
+        self.paint(plot.ygrid[0], "grid_line_color", "line")
+        axes = ((plot.xaxis[0], x_label, x_log), (plot.yaxis[0], y_label, y_log))
+        for axis, label, log in axes:
+            axis.axis_label = label
+            axis.axis_label_text_font = axis.major_label_text_font = FONT
+            axis.axis_label_text_font_size = axis.major_label_text_font_size = LABEL_SIZE
+            axis.axis_label_text_font_style = "normal"
+            axis.minor_tick_line_color = None
+            axis.major_tick_in = 0
+            axis.major_tick_out = 4
+            axis.ticker = (
+                LogTicker(desired_num_ticks=5) if log else BasicTicker(desired_num_ticks=5)
+            )
+            axis.formatter = NumeralTickFormatter(format="0,0.[000]")
+            for attribute in ("axis_line_color", "major_tick_line_color"):
+                self.paint(axis, attribute, "line")
+            for attribute in ("axis_label_text_color", "major_label_text_color"):
+                self.paint(axis, attribute, "soft")
+
+    def paint(self, model: Model, attribute: str, role: str) -> None:
+        """Give `attribute` of `model` the colour of a role, now and on each change of theme."""
+        self._painted.append((model, attribute, role))
+        setattr(model, attribute, theme.colour(role, "light"))
+
+    def apply_theme(self, name: theme.Theme) -> None:
+        """Repaint in another theme."""
+        for model, attribute, role in self._painted:
+            setattr(model, attribute, theme.colour(role, name))
+
+    def source(self, name: str, columns: Sequence[str]) -> ColumnDataSource:
+        """A named source with empty columns."""
+        self.sources[name] = ColumnDataSource({column: [] for column in columns}, name=name)
+        return self.sources[name]
+
+    def line(
+        self,
+        source: str,
+        x: str,
+        y: str,
+        role: str,
+        *,
+        width: float = 2,
+        dash: str = "solid",
+        alpha: float = 1.0,
+    ) -> None:
+        """A line through the columns x and y of a source."""
+        glyph = self.figure.line(
+            x, y, source=self.sources[source], line_width=width, line_dash=dash, line_alpha=alpha
+        ).glyph
+        self.paint(glyph, "line_color", role)
+
+    def mark(
+        self,
+        source: str,
+        x: str,
+        y: str,
+        role: str,
+        *,
+        shape: str = "circle",
+        size: float = 14,
+        filled: bool = True,
+    ) -> None:
+        """Markers; circles stand for decode, squares (hatched) for prefill."""
+        renderer = self.figure.scatter(
+            x, y, source=self.sources[source], marker=shape, size=size, line_width=3
+        )
+        self.paint(renderer.glyph, "line_color", role)
+        self.paint(renderer.glyph, "fill_color", role if filled else "card")
+        if shape == "square":
+            renderer.glyph.hatch_pattern = "/"
+            renderer.glyph.hatch_scale = 6
+            self.paint(renderer.glyph, "hatch_color", "card")
+
+    def bars(
+        self,
+        source: str,
+        role: str,
+        *,
+        left: str = "left",
+        right: str = "right",
+        bottom: str = "bottom",
+        top: str = "top",
+        hatch: str | None = None,
+        alpha: float = 1.0,
+    ) -> None:
+        """Rectangles between four columns of a source."""
+        renderer = self.figure.quad(
+            left=left,
+            right=right,
+            bottom=bottom,
+            top=top,
+            source=self.sources[source],
+            fill_alpha=alpha,
+        )
+        self.paint(renderer.glyph, "fill_color", role)
+        self.paint(renderer.glyph, "line_color", "card")
+        if hatch:
+            renderer.glyph.hatch_pattern = hatch
+            renderer.glyph.hatch_alpha = 0.6
+            self.paint(renderer.glyph, "hatch_color", "card")
+
+    def segments(
+        self, source: str, x0: str, y0: str, x1: str, y1: str, role: str, *, width: float = 1
+    ) -> None:
+        """Straight strokes, one per row."""
+        glyph = self.figure.segment(
+            x0=x0, y0=y0, x1=x1, y1=y1, source=self.sources[source], line_width=width
+        ).glyph
+        self.paint(glyph, "line_color", role)
+
+    def labels(
+        self,
+        source: str,
+        x: str,
+        y: str,
+        text: str,
+        *,
+        role: str = "ink",
+        bold: bool = False,
+        align: str = "left",
+        dx: float = 0,
+        dy: float = 0,
+    ) -> None:
+        """Direct labels, one per row of a source."""
+        labels = LabelSet(
+            x=x,
+            y=y,
+            text=text,
+            source=self.sources[source],
+            x_offset=dx,
+            y_offset=dy,
+            text_align=align,
+            text_baseline="middle",
+            text_font=value(FONT),
+            text_font_size=LABEL_SIZE,
+            text_font_style="bold" if bold else "normal",
+        )
+        self.paint(labels, "text_color", role)
+        self.figure.add_layout(labels)
+
+    def hover(self, tooltips: Sequence[tuple[str, str]]) -> None:
+        """A tooltip that follows the pointer along the chart's glyphs."""
+        self.figure.add_tools(HoverTool(tooltips=list(tooltips), visible=False))
+
+    def ticks(self, *, x: Sequence[float] | None = None, y: Sequence[float] | None = None) -> None:
+        """Fixed tick positions for one or both axes; an empty sequence hides the axis."""
+        for axis, positions in ((self.figure.xaxis[0], x), (self.figure.yaxis[0], y)):
+            if positions is not None:
+                axis.ticker = FixedTicker(ticks=list(positions))
+                axis.visible = bool(positions)
+
+    def replace(self, source: str, columns: Mapping[str, Any]) -> None:
+        """Put new columns into a source.
+
+        Short columns travel as plain lists inside the one patch; numpy arrays would each take
+        websocket frames of their own.
+        """
+        self.sources[source].data = {
+            name: column.tolist() if isinstance(column, np.ndarray) else list(column)
+            for name, column in columns.items()
+        }
+
+    def set_range(self, axis: str, start: float, end: float) -> None:
+        """Move an axis; nothing is sent where it already stands there."""
+        span = self.figure.x_range if axis == "x" else self.figure.y_range
+        if (span.start, span.end) != (start, end):
+            span.update(start=start, end=end)
+
+
+def nice_ceiling(value: float) -> float:
+    """The next of 1, 1.5, 2, 3, 5, 7.5 times a power of ten, so that an axis seldom moves."""
+    if not np.isfinite(value) or value <= 0:
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(value))
+    steps = np.array([1, 1.5, 2, 3, 5, 7.5, 10]) * power
+    return float(steps[np.searchsorted(steps, value * (1 - 1e-12))])

@@ -1,0 +1,138 @@
+"""The page: prose from content/, sections from their modules, one Jinja template of our own."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import logging
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+from urllib.parse import quote_from_bytes
+
+import panel as pn
+
+from core.models import MODELS
+from widgets import prose, theme
+from widgets.card import STATIC, read_static
+from widgets.scenario import ScenarioModel
+from widgets.session import Session
+
+log = logging.getLogger(__name__)
+
+TITLE = "Serving language models from scratch"
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPage:
+    """One section as the template needs it."""
+
+    number: int
+    slug: str
+    title: str
+    short: str
+    question: str
+    widget: str
+    before: str
+    after: str
+
+
+@lru_cache(maxsize=1)
+def section_classes() -> dict[str, tuple[type, type]]:
+    """Slug → (view-model, view) of every page that names a widget."""
+    return {
+        page.slug: importlib.import_module(f"widgets.{page.widget}").SECTION
+        for page in prose.load_pages()
+        if page.widget
+    }
+
+
+@lru_cache(maxsize=1)
+def rendered_pages() -> tuple[RenderedPage, ...]:
+    """The prose of every section, rendered once per server at the default scenario."""
+    renderer = prose.Renderer(prose.load_sources())
+    scenario = ScenarioModel().scenario
+    rendered = []
+    for page in prose.load_pages():
+        numbers: dict[str, str] = {}
+        if page.widget:
+            model_class, _ = section_classes()[page.slug]
+            numbers = model_class(scenario).prose()
+        before = renderer.html(page.before, numbers, page.slug)
+        after = renderer.html(page.after, numbers, page.slug)
+        if page.slug == "sources":
+            after += renderer.sources_html()
+        rendered.append(
+            RenderedPage(
+                page.number,
+                page.slug,
+                page.title,
+                page.short,
+                page.question,
+                page.widget,
+                before,
+                after,
+            )
+        )
+    return tuple(rendered)
+
+
+@lru_cache(maxsize=1)
+def page_css() -> str:
+    """The page's stylesheet with both themes' colours and the maths font inside."""
+    font = base64.b64encode((STATIC / "fonts" / "serving-math.woff2").read_bytes()).decode()
+    face = (
+        '@font-face{font-family:"Serving Math";font-display:swap;'
+        f'src:url("data:font/woff2;base64,{font}") format("woff2")}}'
+    )
+    return f"{theme.css_variables()}\n{read_static('page.css')}\n{face}"
+
+
+def build(query: bytes, cookies: dict[str, str]) -> pn.Template:
+    """One reader's page for the query string of the address."""
+    remembered = cookies.get("theme", "light")
+    start = cast("theme.Theme", remembered if remembered in theme.THEMES else "light")
+    session = Session(section_classes(), query, start)
+    template = pn.Template(read_static("page.html"))
+    template.add_panel("scenario", session.bar)
+    for slug, view in session.views.items():
+        template.add_panel(slug.replace("-", "_"), view.card)
+    first = next(iter(session.views.values()))
+    first.build()
+    for name, value in _variables(session).items():
+        template.add_variable(name, value)
+    return template
+
+
+def _variables(session: Session) -> dict[str, Any]:
+    return {
+        "page_title": TITLE,
+        "page_css": page_css(),
+        "page_js": read_static("page.js"),
+        "pages": rendered_pages(),
+        "theme": session.theme,
+        "model_count": len(MODELS),
+    }
+
+
+def serve() -> None:
+    """Serve one reader: the page, or a plain message where the page cannot be built."""
+    try:
+        query = pn.state.curdoc.session_context.request.arguments if pn.state.curdoc else {}
+        template = build(_raw_query(query), dict(pn.state.cookies))
+        template.servable(title=TITLE)
+    except Exception:
+        log.exception("the page could not be built")
+        pn.pane.HTML(
+            "<h1>This page could not be built</h1><p>The fault is on the server, and its log says "
+            "what it is. Opening the address without what follows “?” usually works.</p>"
+        ).servable(title=TITLE)
+
+
+def _raw_query(arguments: dict[str, list[bytes]]) -> bytes:
+    """The query string again, from the bytes the server parsed; invalid UTF-8 stays visible."""
+    return "&".join(
+        f"{quote_from_bytes(name.encode('utf-8', 'surrogateescape'))}={quote_from_bytes(values[0])}"
+        for name, values in arguments.items()
+        if values
+    ).encode()

@@ -1,0 +1,153 @@
+"""One reader's page: the scenario, the sections, and the state that a link carries."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import panel as pn
+
+from widgets.bar import ScenarioBar, bar_values, found_in_config
+from widgets.scenario import DEFAULTS, ScenarioModel
+from widgets.section import UNEXPECTED, SectionView
+from widgets.share import format_state, parse_query, parse_state
+from widgets.theme import THEMES, Theme
+
+log = logging.getLogger(__name__)
+
+# Names that the page itself reads from its address; they are not part of the shared state.
+PAGE_NAMES = ("theme", "section")
+
+
+class Session:
+    """Owns the scenario and hands it to every section; sections never meet one another."""
+
+    def __init__(self, sections: Mapping[str, type], query: str | bytes, theme: Theme) -> None:
+        self.model = ScenarioModel()
+        pairs, problems = parse_query(query)
+        self.theme: Theme = theme
+        if pairs.get("theme") in THEMES:
+            self.theme = pairs["theme"]  # type: ignore[assignment]  # narrowed by the line above
+        elif "theme" in pairs:
+            problems.append("“theme” is light or dark; left as it was.")
+        self.views: dict[str, SectionView] = {}
+        models = {
+            slug: model_class(self.model.scenario) for slug, (model_class, _) in sections.items()
+        }
+        notices = problems + self._restore(models, pairs)
+        for slug, (_, view_class) in sections.items():
+            view = view_class(models[slug], self.model, self.theme)
+            view.on_change = self._changed
+            self.views[slug] = view
+        self.bar = ScenarioBar(state={"theme": self.theme, "notices": notices})
+        self.bar.on_msg(lambda event: self.receive(event.data))
+        self._sync()
+
+    def receive(self, message: Any) -> None:
+        """Carry out one message of the bar; a refusal is shown and changes nothing."""
+        handlers: Mapping[str, Callable[[Any], None]] = {
+            "set": self._set,
+            "config": self._config,
+            "theme": self._set_theme,
+            "query": self._load,
+            "dismiss": self._dismiss,
+        }
+        if not isinstance(message, dict) or len(message) != 1:
+            return
+        ((kind, body),) = message.items()
+        if kind not in handlers:
+            return
+        try:
+            with pn.io.hold():
+                handlers[kind](body)
+        except ValueError as error:
+            self._notify([str(error)])
+        except Exception:
+            log.exception("the scenario bar failed on %s", kind)
+            self._notify([UNEXPECTED])
+
+    def query(self) -> str:
+        """The present state as a query string: only what differs from the defaults."""
+        values = self.model.link_values()
+        defaults: dict[str, Any] = dict(DEFAULTS)
+        for view in self.views.values():
+            values.update(view.model.inputs())
+            defaults.update(view.model.defaults())
+        return format_state(values, defaults)
+
+    def _restore(self, models: Mapping[str, Any], pairs: Mapping[str, str]) -> list[str]:
+        """Read a link into the models, scenario first; returns what was left out and why."""
+        own = set(PAGE_NAMES)
+        readers = self.model.readers()
+        section_names = {name for model in models.values() for name in model.input_names()}
+        mine = {k: v for k, v in pairs.items() if k not in own | section_names}
+        values, problems = parse_state(mine, readers)
+        try:
+            problems += self.model.restore(values)
+        except ValueError as error:
+            problems.append(f"The link's scenario was left out: {error}.")
+        for model in models.values():
+            model.scenario = self.model.scenario
+            readers = model.readers()
+            chosen, wrong = parse_state({k: v for k, v in pairs.items() if k in readers}, readers)
+            model.apply({**model.defaults(), **chosen})
+            problems += wrong
+        return problems
+
+    def _set(self, body: Any) -> None:
+        if not isinstance(body, dict) or not body:
+            raise ValueError("a change must name a choice and its value")
+        self._notify(self.model.apply(body))
+        self._sync()
+
+    def _config(self, body: Any) -> None:
+        text, name = str(body.get("text", "")), str(body.get("name", ""))
+        try:
+            notes = self.model.adopt_config(text, name.removesuffix(".json"))
+        except ValueError as error:
+            raise ValueError(f"{name or 'The file'} was not taken: {error}") from error
+        self._notify(notes)
+        self._sync()
+
+    def _set_theme(self, name: Any) -> None:
+        if name not in THEMES:
+            raise ValueError(f"theme must be one of {', '.join(THEMES)}, got {name}")
+        self.theme = name
+        self.bar.show(theme=name)
+        for view in self.views.values():
+            view.apply_theme(name)
+
+    def _load(self, query: Any) -> None:
+        """The reader went back or forward: take over the state of the address shown now."""
+        pairs, problems = parse_query(str(query))
+        models = {slug: view.model for slug, view in self.views.items()}
+        self._notify(problems + self._restore(models, pairs))
+        self._sync()
+
+    def _dismiss(self, index: Any) -> None:
+        notices = self.bar.state["notices"]
+        if isinstance(index, int) and 0 <= index < len(notices):
+            self.bar.show(notices=[text for i, text in enumerate(notices) if i != index])
+
+    def _notify(self, notices: list[str]) -> None:
+        self.bar.show(notices=notices, values=bar_values(self.model))
+        self.bar.tell({"answered": True})
+
+    def _changed(self, notes: list[str]) -> None:
+        if notes:
+            self._notify(notes)
+        self._sync()
+
+    def _sync(self) -> None:
+        """Bring the bar and every section up to the present scenario."""
+        for view in self.views.values():
+            if view.model.scenario != self.model.scenario:
+                view.model.scenario = self.model.scenario
+            view.show_values()
+        self.bar.show(
+            values=bar_values(self.model),
+            summary=self.model.summary(),
+            found=found_in_config(self.model),
+            query=self.query(),
+        )

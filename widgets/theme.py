@@ -1,0 +1,57 @@
+"""The page's colours: one colour, one meaning, in both themes, chosen once here."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Theme = Literal["light", "dark"]
+
+# compute, bandwidth, prefill and decode stay apart under the three colour-vision deficiencies.
+COLOURS: dict[Theme, dict[str, str]] = {
+    "light": {
+        "paper": "#fdfcf9",
+        "ink": "#1c1b19",
+        "soft": "#625e56",
+        "line": "#e4dfd4",
+        "card": "#ffffff",
+        "wash": "#f6f2ea",
+        "compute": "#8C4B1E",
+        "bandwidth": "#284B72",
+        "prefill": "#E74ED3",
+        "decode": "#339E84",
+        "idle": "#b8b2a6",
+        "focus": "#1a5fb4",
+        "alarm": "#a02c1c",
+    },
+    "dark": {
+        "paper": "#16171a",
+        "ink": "#e9e6df",
+        "soft": "#aaa59a",
+        "line": "#34353a",
+        "card": "#1d1f23",
+        "wash": "#222429",
+        "compute": "#B07111",
+        "bandwidth": "#4C7AD0",
+        "prefill": "#D83E6E",
+        "decode": "#4CDFD7",
+        "idle": "#5c5d63",
+        "focus": "#8ab4f8",
+        "alarm": "#ff9a8a",
+    },
+}
+
+THEMES: tuple[Theme, ...] = ("light", "dark")
+
+
+def colour(role: str, theme: Theme) -> str:
+    """The hex colour that a role has in a theme."""
+    return COLOURS[theme][role]
+
+
+def css_variables() -> str:
+    """Both themes as CSS custom properties, for the page and everything inside it."""
+    blocks = []
+    for theme, selector in (("light", ":root"), ("dark", ":root[data-theme=dark]")):
+        lines = "".join(f"--{role}:{value};" for role, value in COLOURS[theme].items())
+        blocks.append(f"{selector}{{color-scheme:{theme};{lines}}}")
+    return "\n".join(blocks)
