@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from core.hf_keys import Keys, refusal
@@ -24,16 +24,17 @@ _IN_LAYER = re.compile(r"(?:^|\.)layers\.(\d+|\*)(?:\.|$)")
 
 
 class Scheme(NamedTuple):
-    """How one method stores a matrix. `head` is set where it converts the output head too."""
+    """How one method stores a matrix, and which it converts besides those within layers."""
 
     label: str
     matrix_byte: MatrixByte
     told: str
     head: bool = False
+    experts_only: bool = False
 
 
 def read_checkpoint(
-    keys: Keys, weights: Iterable[Weight], experts: Experts | None
+    keys: Keys, weights: Sequence[Weight], experts: Experts | None
 ) -> Checkpoint | None:
     """The checkpoint's bytes in all, for one expert and for the look-up tables.
 
@@ -60,21 +61,20 @@ def read_checkpoint(
         keys.ignored.append("The file's own cache precision: the scenario's is used.")
     keys.used.update(inner.used)
     keys.ignored.extend(inner.ignored)
-    keys.assumed.extend(inner.assumptions())
+    keys.assumed.extend(inner.assumed)
     return checkpoint
 
 
 def _measure(
     scheme: Scheme,
-    weights: Iterable[Weight],
+    weights: Sequence[Weight],
     experts: Experts | None,
     skipped: tuple[tuple[int | None, str], ...],
     plain: int,
 ) -> Checkpoint:
     total = expert = lookup = 0
     for weight in weights:
-        convertible = weight.matrix and (weight.part != "head" or scheme.head)
-        kept = _kept_places(weight, skipped) if convertible else weight.places
+        kept = _kept_places(weight, skipped) if _converts(scheme, weight) else weight.places
         size = weight.copies * (
             kept * plain * weight.rows * weight.columns
             + (weight.places - kept) * scheme.matrix_byte(weight.rows, weight.columns)
@@ -87,6 +87,12 @@ def _measure(
         lookup = sum(plain * weight.parameters for weight in weights if weight.part == "positions")
     each = expert // (experts.layers * experts.experts) if experts else 0
     return Checkpoint(scheme.label, total, each, lookup)
+
+
+def _converts(scheme: Scheme, weight: Weight) -> bool:
+    if not weight.matrix or (weight.part == "head" and not scheme.head):
+        return False
+    return weight.part == "expert" or not scheme.experts_only
 
 
 def _kept_places(weight: Weight, skipped: tuple[tuple[int | None, str], ...]) -> int:
@@ -159,7 +165,7 @@ def _bitsandbytes_by_switch(keys: Keys) -> str:
 def _mxfp4(keys: Keys) -> Scheme:
     # Blocks of 32 four-bit numbers share one eight-bit scale: 17 bytes a block, 4.25 bits each.
     told = "expert matrices at 4.25 bits (4 bits, and an 8-bit scale for each 32)"
-    return Scheme("mxfp4", lambda rows, columns: rows * -(-columns // 32) * 17, told)
+    return Scheme("mxfp4", lambda r, c: r * -(-c // 32) * 17, told, experts_only=True)
 
 
 def _fp8(keys: Keys) -> Scheme:
@@ -269,7 +275,7 @@ def _compressed_tensors(keys: Keys) -> Scheme | None:
     inner = Keys(weights, keys.family, {}, keys.named("config_groups.weights."))
     scheme = _packed_or_plain(inner, packed=layout == "pack-quantized")
     keys.used.update(inner.used)
-    keys.assumed.extend(inner.assumptions())
+    keys.assumed.extend(inner.assumed)
     return scheme
 
 

@@ -225,7 +225,9 @@ def _feeds(keys: Keys, family: Family, shape: _Shape) -> tuple[list[Weight], Exp
             gated=family.gated,
             bias=keys.flag(family.mlp_bias),
         )
-    if not routed or family.moe is None:
+    if family.moe is None:
+        return weights, None
+    if not routed:
         keys.find("num_experts")
         return weights, None
     moe_weights, experts = _experts(keys, family.moe, routed, shape.hidden)

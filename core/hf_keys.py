@@ -53,6 +53,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "mamba_conv_bias": ("mamba_conv_bias", "use_conv_bias"),
     "mamba_proj_bias": ("mamba_proj_bias", "use_bias"),
     "mamba_ssm_dtype": ("mamba_ssm_dtype", "mamba_ssm_cache_dtype"),
+    "torch_dtype": ("torch_dtype", "dtype"),
     "layer_types": ("layer_types", "layers_block_type"),
     "tie_word_embeddings": ("tie_word_embeddings", "tie_embedding"),
 }
