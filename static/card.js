@@ -85,9 +85,8 @@ export function render({ model, el, view }) {
     });
   };
   const savePng = (chart) => {
-    const models = model.charts || [];
-    const index = spec.charts.findIndex((other) => other.name === chart.name);
-    const plot = models[index] && view.get_child_view(models[index]);
+    const box = view.get_child_view(model.charts[spec.charts.indexOf(chart)]);
+    const plot = box && box.child_views[0];
     if (!plot) return;
     const layer = plot.export("png", true);
     const drawn = layer.canvas;
@@ -196,7 +195,6 @@ export function render({ model, el, view }) {
   const update = () => {
     for (const [key, control] of controls) if (state.values[key]) control.update(state.values[key]);
   };
-  model.on("charts", mountCharts);
   model.on("msg:custom", (message) => {
     if (message.state) {
       Object.assign(state, message.state);

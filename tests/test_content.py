@@ -63,7 +63,7 @@ def test_sources_are_numbered_by_first_use_and_link_back() -> None:
         "Everyone who was decoding waits 18.4× as long",
         "Attention is the smaller part of it, 6.3 % of the prompt's FLOPs",
         "63.6 FLOP per byte at a context of 2,048",
-        "At a context of 512 a batch of 430 reaches it. Beyond 803 tokens of context, no batch does.",
+        "At a context of 512 a batch of 430 reaches it. Beyond 803 tokens",
         "and the step is 12.06 ms and the pause 18.7×",
         "with its 8,030,261,248 parameters, and the step is 11.57 ms",
     ],

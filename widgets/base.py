@@ -183,9 +183,12 @@ class SectionModel(param.Parameterized):
             parameter = self.param[name]
             if isinstance(parameter, param.Number):
                 _check_number(control.label, parameter, value)
-            elif value not in self.control_options().get(name, {value: ""}):
-                options = ", ".join(map(str, self.control_options()[name]))
-                raise ValueError(f"{control.label} must be one of {options}, got {value}")
+            else:
+                options = list(self.control_options()[name])
+                # True == 1 and 1.0 == 1: an option is met only by its own type.
+                if not any(type(value) is type(option) and value == option for option in options):
+                    listed = ", ".join(map(str, options))
+                    raise ValueError(f"{control.label} must be one of {listed}, got {value}")
 
     def apply(self, values: Mapping[str, Any]) -> None:
         """Set inputs after checking all of them; on a refusal nothing has changed."""

@@ -104,7 +104,9 @@ class Chart:
 
     def source(self, name: str, columns: Sequence[str]) -> ColumnDataSource:
         """A named source with empty columns."""
-        self.sources[name] = ColumnDataSource({column: [] for column in columns}, name=name)
+        self.sources[name] = ColumnDataSource(
+            {column: [] for column in columns}, name=f"{self.name}.{name}"
+        )
         return self.sources[name]
 
     def line(

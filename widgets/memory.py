@@ -337,7 +337,7 @@ class MemoryView(SectionView):
         chart.line("lines", "x", "now", "decode", width=3.5)
         chart.mark("marks", "x", "y", "decode", filled=False)
         chart.labels("marks", "x", "y", "label", bold=True, align="left", dx=10, dy=10)
-        chart.labels("names", "x", "y", "label", align="left", dx=4, dy=9)
+        chart.labels("names", "x", "y", "label", align="left", dx=7, dy=7)
         return chart
 
     def render(self, result: SectionResult) -> None:
@@ -378,8 +378,8 @@ class MemoryView(SectionView):
         for i, column in enumerate("abc"):
             words, line = shares.lines[i] if i < len(shares.lines) else ("", empty)
             columns[column] = _drawn(line)
-            if words and np.isfinite(columns[column][2]):
-                names.append((float(_CONTEXTS[2]), float(columns[column][2]), words))
+            if words and np.isfinite(columns[column][3]):
+                names.append((float(_CONTEXTS[3]), float(columns[column][3]), words.split(",")[0]))
         top = max((np.nanmax(c) for c in columns.values() if np.isfinite(c).any()), default=1.0)
         tallest = np.nanmax(
             [np.nanmax(columns[c]) for c in ("a", "b", "c", "now") if np.isfinite(columns[c]).any()]

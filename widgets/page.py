@@ -12,7 +12,6 @@ from urllib.parse import quote_from_bytes
 
 import panel as pn
 
-from core.models import MODELS
 from widgets import prose, theme
 from widgets.card import STATIC, read_static
 from widgets.scenario import ScenarioModel
@@ -111,7 +110,6 @@ def _variables(session: Session) -> dict[str, Any]:
         "page_js": read_static("page.js"),
         "pages": rendered_pages(),
         "theme": session.theme,
-        "model_count": len(MODELS),
     }
 
 
@@ -130,9 +128,12 @@ def serve() -> None:
 
 
 def _raw_query(arguments: dict[str, list[bytes]]) -> bytes:
-    """The query string again, from the bytes the server parsed; invalid UTF-8 stays visible."""
+    """The query string again, from what the server parsed; invalid UTF-8 stays visible.
+
+    Tornado hands names over as latin-1 text and values as bytes.
+    """
     return "&".join(
-        f"{quote_from_bytes(name.encode('utf-8', 'surrogateescape'))}={quote_from_bytes(values[0])}"
+        f"{quote_from_bytes(name.encode('latin-1'))}={quote_from_bytes(value)}"
         for name, values in arguments.items()
-        if values
+        for value in values
     ).encode()

@@ -78,6 +78,8 @@ class PrefillDecode(SectionModel):
         "Every weight that a step needs is read from memory once; activations stay on the chip.",
         "Arithmetic and memory traffic overlap perfectly, and each runs at its peak times the "
         "efficiency set above. The result is a floor: a real step is slower.",
+        "Overlap is taken over the whole step. Taken operator by operator the floor is higher "
+        "where some operators wait for arithmetic and others for memory.",
         "Several devices share weights, cache and work evenly, and talking to one another is free.",
         "All decoding sequences have the same context, and it counts the token being produced.",
         "A prompt attends causally, so each token meets half of the prompt on average.",

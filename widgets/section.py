@@ -39,8 +39,13 @@ class SectionView(Viewer):
         self._open: set[str] = set()
         self.on_change: Callable[[list[str]], None] = lambda _: None
         self._prediction = model.prediction()
+        # The boxes are there from the start and are filled later: a card whose own children
+        # change would be drawn anew, and what the reader has opened would fall shut.
+        self._boxes = [pn.Column(sizing_mode="stretch_width") for _ in model.charts]
         self.card = Card(
-            spec=self._spec(), state={"values": self._values(), "result": self._result()}
+            spec=self._spec(),
+            state={"values": self._values(), "result": self._result()},
+            charts=list(self._boxes),
         )
         self.card.on_msg(lambda event: self.receive(event.data))
         model.param.watch(lambda _: self.show(), "result")
@@ -68,10 +73,8 @@ class SectionView(Viewer):
         for chart in self._charts.values():
             chart.apply_theme(self.theme)
         self.render(self.model.result)
-        self.card.charts = [
-            pn.pane.Bokeh(chart.figure, sizing_mode="stretch_width")
-            for chart in self._charts.values()
-        ]
+        for box, chart in zip(self._boxes, self._charts.values(), strict=True):
+            box.append(pn.pane.Bokeh(chart.figure, sizing_mode="stretch_width"))
 
     def show(self) -> None:
         """Bring card and charts up to the model's present result."""
