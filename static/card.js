@@ -73,7 +73,7 @@ export function render({ model, el, view }) {
     hosts.set(chart.name, host);
     sentences.set(chart.name, sentence);
     return h("figure", { role: "group", "aria-label": chart.title, "aria-describedby": sentence.id },
-      h("h4", {}, chart.title),
+      h("h3", {}, chart.title),
       h("div", { class: "stack" }, frame, covered.has(chart.name) ? h("div", { class: "cover" }, "Covered until you have made your prediction") : null),
       h("figcaption", {}, chart.caption), tools);
   });
@@ -151,7 +151,7 @@ export function render({ model, el, view }) {
     arithmetic.hidden = !steps;
     if (!steps) return;
     const label = result.readouts.find((readout) => readout.key === open).label;
-    arithmetic.replaceChildren(h("h5", {}, `Show the arithmetic: ${label}`),
+    arithmetic.replaceChildren(h("h3", {}, `Show the arithmetic: ${label}`),
       ...steps.map((step) => {
         const line = h("div", { class: "step" });
         line.append(h("span", { class: "name" }, step.name));

@@ -118,7 +118,9 @@ class Renderer:
             return self._cite(match.group(1), page)
 
         filled = _CITATION.sub(cite, _NAME.sub(number, text))
-        return _markdown.render(filled)
+        # A formula wider than a phone scrolls sideways, so the keyboard must be able to reach it.
+        reachable = '<div class="display" tabindex="0" role="group" aria-label="Formula">'
+        return _markdown.render(filled).replace('<div class="display">', reachable)
 
     def sources_html(self) -> str:
         """The cited sources, numbered, each with what it was used for and links back."""

@@ -98,7 +98,7 @@ def test_what_a_prediction_asks_for_stays_covered_until_answered(open_page: Open
     expect(readout(page, "prefill-decode", "crossing")).to_have_text("?")
     expect(this.locator(".cover")).to_have_count(1)
     assert page.evaluate(COLUMN, ["roofline", "limit", "label"]) == []
-    this.get_by_role("button", name="156").click()
+    this.get_by_role("button", name="156", exact=True).click()
     expect(this.locator(".verdict")).to_contain_text("You said 156; the answer is never.")
     expect(readout(page, "prefill-decode", "crossing")).to_have_text("never")
     expect(this.locator(".cover")).to_have_count(0)
@@ -364,7 +364,7 @@ def test_axe_finds_nothing(open_page: Open, dark: bool, phone: bool) -> None:
         for violation in found["violations"]
         for node in violation["nodes"]
     ]
-    assert told == []
+    assert told == [], "\n".join(map(str, told))
 
 
 def test_a_phone_shows_everything_without_sideways_scrolling(open_page: Open) -> None:
