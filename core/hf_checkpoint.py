@@ -58,7 +58,7 @@ def read_checkpoint(
     else:
         checkpoint = None
     if inner.find("kv_cache_scheme") is not None or inner.find("kv_cache_quant_algo") is not None:
-        keys.ignored.append("The file's own cache precision: the scenario's is used.")
+        keys.ignored.append("The file's own cache precision is left out: the scenario's is used.")
     keys.used.update(inner.used)
     keys.ignored.extend(inner.ignored)
     keys.assumed.extend(inner.assumed)
@@ -151,8 +151,8 @@ def _scheme(keys: Keys) -> Scheme | None:
     scheme = readers[method](keys) if method in readers else None
     if scheme is None:
         keys.ignored.append(
-            "The published checkpoint's size: its quantization_config is of a kind not known here, "
-            "so choose a weight precision instead."
+            "The published checkpoint's size is left out: its quantization_config is of a kind not "
+            "known here, so choose a weight precision."
         )
     return scheme
 

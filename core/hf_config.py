@@ -171,18 +171,21 @@ def _refuse_foreign_parts(keys: Keys) -> None:
 def _note_what_is_left_out(keys: Keys, outer: Keys) -> None:
     for key, tower in _TOWER_KEYS.items():
         if outer.config.get(key):
-            outer.ignored.append(f"The {tower} tower ({key}): only the text model decodes.")
+            outer.ignored.append(
+                f"The {tower} tower ({key}) is left out: only the text model decodes."
+            )
     for key in _NEXT_TOKEN_KEYS:
         value = keys.config.get(key)
         if value:
             keys.ignored.append(
-                f"The next-token prediction layer ({keys.named(key)} {shown(value)}), which plain "
-                "decoding does not run."
+                f"The next-token prediction layer ({keys.named(key)} {shown(value)}) is left out: "
+                "plain decoding does not run it."
             )
     window = keys.config.get("sliding_window")
     if window and keys.named("sliding_window") not in keys.used:
         keys.ignored.append(
-            f"{keys.named('sliding_window')} {shown(window)}: a {keys.family} model has no window."
+            f"{keys.named('sliding_window')} {shown(window)} is left out: a {keys.family} model "
+            "has no window."
         )
 
 

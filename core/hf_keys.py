@@ -8,73 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
+from core.hf_names import ALIASES, LIMITS, OTHER_LIMITS
+
 Flag: TypeAlias = bool | tuple[str, bool]
 """Fixed by the family, or (key, the family's default for files that leave it out)."""
 
 REMEDY = "Write it as it was published with the model."
 
 _LISTED_ITEMS = 8
-
-_ALIASES: dict[str, tuple[str, ...]] = {
-    "hidden_size": ("hidden_size", "n_embd", "n_embed", "d_model"),
-    "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
-    "head_dim": ("head_dim", "kv_channels", "attention_head_dim"),
-    "intermediate_size": (
-        "intermediate_size",
-        "n_inner",
-        "ffn_dim",
-        "ffn_hidden_size",
-        "block_ff_dim",
-    ),
-    "vocab_size": ("vocab_size", "padded_vocab_size"),
-    "max_position_embeddings": ("max_position_embeddings", "n_positions"),
-    "num_experts": (
-        "num_experts",
-        "num_local_experts",
-        "n_routed_experts",
-        "moe_num_experts",
-        "ffn_config.moe_num_experts",
-    ),
-    "num_experts_per_tok": (
-        "num_experts_per_tok",
-        "experts_per_token",
-        "moe_k",
-        "ffn_config.moe_top_k",
-    ),
-    "mamba_n_heads": ("mamba_n_heads", "mamba_num_heads"),
-    "mamba_d_head": ("mamba_d_head", "mamba_head_dim"),
-    "mamba_d_state": ("mamba_d_state", "ssm_state_size", "state_size"),
-    "mamba_d_conv": ("mamba_d_conv", "conv_kernel"),
-    "mamba_n_groups": ("mamba_n_groups", "n_groups"),
-    "mamba_expand": ("mamba_expand", "expand"),
-    "mamba_dt_rank": ("mamba_dt_rank", "time_step_rank"),
-    "mamba_conv_bias": ("mamba_conv_bias", "use_conv_bias"),
-    "mamba_proj_bias": ("mamba_proj_bias", "use_bias"),
-    "mamba_ssm_dtype": ("mamba_ssm_dtype", "mamba_ssm_cache_dtype"),
-    "torch_dtype": ("torch_dtype", "dtype"),
-    "layer_types": ("layer_types", "layers_block_type"),
-    "tie_word_embeddings": ("tie_word_embeddings", "tie_embedding"),
-}
-"""The names under which published files write one and the same quantity."""
-
-_LIMITS: dict[str, tuple[int, int]] = {
-    "hidden_size": (1, 1_000_000),
-    "num_hidden_layers": (1, 10_000),
-    "num_attention_heads": (1, 10_000),
-    "num_key_value_heads": (1, 10_000),
-    "head_dim": (1, 32_768),
-    "qk_rope_head_dim": (1, 32_768),
-    "qk_nope_head_dim": (1, 32_768),
-    "v_head_dim": (1, 32_768),
-    "intermediate_size": (1, 10_000_000),
-    "vocab_size": (1, 100_000_000),
-    "sliding_window": (1, 10_000_000),
-    "max_position_embeddings": (1, 100_000_000),
-    "num_experts": (1, 100_000),
-}
-_OTHER_LIMITS = (1, 1_000_000)
 
 
 def refusal(key: str, value: object, wanted: str, remedy: str = REMEDY) -> ValueError:
@@ -134,7 +75,7 @@ class Keys:
         disagree.
         """
         found: tuple[str, object] | None = None
-        for alias in _ALIASES.get(name, (name,)):
+        for alias in ALIASES.get(name, (name,)):
             present, value = self._at(alias)
             if not present:
                 continue
@@ -167,7 +108,7 @@ class Keys:
             value = self._defaults[name]
             self.assume_default(name, value)
             return value
-        aliases = _ALIASES.get(name, (name,))
+        aliases = ALIASES.get(name, (name,))
         also = f" (or {', '.join(aliases[1:])})" if len(aliases) > 1 else ""
         state = "is missing" if found is None else "is null"
         raise ValueError(
@@ -199,7 +140,7 @@ class Keys:
         return name in self._defaults if found is None else found[1] is not None
 
     def _whole(self, name: str, key: str, value: object, low: int | None) -> int:
-        least, most = _LIMITS.get(name, _OTHER_LIMITS)
+        least, most = LIMITS.get(name, OTHER_LIMITS)
         least = least if low is None else low
         wanted = f"a whole number from {least:,} to {most:,}"
         if isinstance(value, bool) or not isinstance(value, int | float):

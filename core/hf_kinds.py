@@ -61,7 +61,8 @@ def windowed_on_request(keys: Keys, layers: int) -> Kinds:
         found = keys.find("sliding_window")
         if found is not None and found[1]:
             keys.ignored.append(
-                f"{keys.named('sliding_window')} {shown(found[1])}: use_sliding_window is not true."
+                f"{keys.named('sliding_window')} {shown(found[1])} is left out: "
+                "use_sliding_window is not true."
             )
         return _same("full", layers)
     if keys.optional("sliding_window") is None:

@@ -191,6 +191,19 @@ def test_mxfp4_converts_experts_alone() -> None:
     assert model.checkpoint.lookup_byte == 2 * 201_088 * 2880
 
 
+def test_mxfp4_leaves_attention_alone_even_where_the_file_does_not_say_so() -> None:
+    oss = {
+        **TINY,
+        "model_type": "gpt_oss",
+        "num_local_experts": 4,
+        "num_experts_per_tok": 2,
+        "head_dim": 16,
+    }
+    model = from_hf_config({**oss, "quantization_config": {"quant_method": "mxfp4"}})
+    matrices = 4 * 3 * 64 * 96
+    assert model.weights_byte(None) == matrices * 17 // 32 + 2 * (model.parameters - matrices)
+
+
 def test_a_tied_table_is_read_by_the_head_and_so_not_looked_up_alone() -> None:
     found = checkpoint({"quant_method": "fp8"}, tie_word_embeddings=True)
     assert found.lookup_byte == 0

@@ -175,6 +175,13 @@ def test_llama_4_attends_within_chunks(change: dict, full: int, chunked: int) ->
     assert any("chunks" in sentence for sentence in reading.assumed) == bool(chunked)
 
 
+@pytest.mark.parametrize(("offset", "attending"), [(0, 4), (2, 4), (3, 3), (7, 3)])
+def test_jamba_attends_at_an_offset_within_each_period(offset: int, attending: int) -> None:
+    """27 layers in periods of 8: three whole ones, and the first three layers of a fourth."""
+    jamba = {**NAMED["ai21labs/Jamba-v0.1"], "num_hidden_layers": 27, "attn_layer_offset": offset}
+    assert windows(from_hf_config(jamba)) == [(attending, None)]
+
+
 @pytest.mark.parametrize(
     ("multi_query", "newer", "expected"),
     [(True, False, 1), (False, False, 128), (True, True, 8), (False, True, 8)],
@@ -275,9 +282,9 @@ def test_every_value_taken_for_a_key_left_out_is_told() -> None:
 
 def test_a_window_that_is_not_used_is_told() -> None:
     qwen = read_hf_config(GOLDEN["Qwen--Qwen2.5-7B.json"])
-    assert qwen.ignored == ("sliding_window 131,072: use_sliding_window is not true.",)
+    assert qwen.ignored == ("sliding_window 131,072 is left out: use_sliding_window is not true.",)
     llama = read_hf_config({**LLAMA, "sliding_window": 4096})
-    assert llama.ignored == ("sliding_window 4,096: a llama model has no window.",)
+    assert llama.ignored == ("sliding_window 4,096 is left out: a llama model has no window.",)
 
 
 def test_a_model_without_a_name_is_called_after_its_type() -> None:
@@ -360,6 +367,20 @@ BAD: list[tuple[str, dict | object, str]] = [
         "too large together",
         {**LLAMA, "hidden_size": 1_000_000, "num_attention_heads": 8},
         "The sizes multiply to",
+    ),
+    (
+        "an expert too large",
+        {
+            **NAMED["mistralai/Mixtral-8x22B"],
+            "hidden_size": 960_000,
+            "intermediate_size": 10_000_000,
+        },
+        "intermediate_size is 10,000,000",
+    ),
+    (
+        "too few local layers",
+        {**NAMED["EleutherAI/gpt-neo-1.3B"], "attention_types": [[["global", "local"], 11]]},
+        "attention_types is a list of 1",
     ),
     ("a text model gone", without(HYBRID, "text_config"), "text_config is missing"),
     ("a text model no object", {**HYBRID, "text_config": [1]}, "text_config is a list of 1"),
