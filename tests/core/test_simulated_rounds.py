@@ -102,6 +102,13 @@ def test_summary_of_five_rounds_by_hand() -> None:
     assert columns["expected_share"].tolist() == [0.5, 0.25, 0.25]
 
 
+def test_a_draw_equal_to_alpha_is_a_refusal() -> None:
+    rng = Xorshift32(9)
+    alpha = rng.next()
+    assert simulate_tokens(Xorshift32(9), alpha, 3, 1).tokens == 1
+    assert simulate_tokens(Xorshift32(9), alpha + 2.0**-32, 3, 1).tokens > 1
+
+
 def test_one_round_and_certain_rounds_have_no_spread() -> None:
     assert simulate_tokens(Xorshift32(9), 0.5, 4, 1).standard_error == 0
     certain = simulate_tokens(Xorshift32(9), 1.0, 4, 10)
