@@ -126,6 +126,7 @@ export function render({ model, view }) {
     lastFound = fresh;
     found.hidden = !report.name;
     if (!report.name) return;
+    found.open = true;
     const rows = (pairs) => h("dl", {}, ...pairs.flatMap(([name, value]) => [h("dt", {}, name), h("dd", { class: "num" }, value)]));
     found.replaceChildren(h("summary", {}, `Found in your config.json: ${report.name}`),
       h("div", { class: "columns" },
@@ -153,6 +154,11 @@ export function render({ model, view }) {
   addEventListener("pointerdown", press, true);
   addEventListener("pointerup", release, true);
   addEventListener("pointercancel", release, true);
+  // The report lies over the text; it folds itself away once the reader goes on reading.
+  let openedAt = scrollY;
+  const fold = () => { if (found.open && Math.abs(scrollY - openedAt) > 240) found.open = false; };
+  found.addEventListener("toggle", () => { openedAt = scrollY; });
+  addEventListener("scroll", fold, { passive: true });
   let known = location.search;
   const back = () => { if (location.search !== known) send({ query: location.search }); known = location.search; };
   addEventListener("popstate", back);
@@ -172,6 +178,7 @@ export function render({ model, view }) {
     removeEventListener("pointerup", release, true);
     removeEventListener("pointercancel", release, true);
     removeEventListener("popstate", back);
+    removeEventListener("scroll", fold);
   });
   update();
   paintNotices();

@@ -37,7 +37,8 @@ export function render({ model, el, view }) {
   const front = h("div", { class: "controls" });
   const folded = h("div", { class: "controls" });
   for (const control of spec.controls) {
-    const made = makeControl(control, (values) => paced.set(values));
+    const made = makeControl(control, (values) => paced.set(values), (file) => send({ file }));
+    if (control.wide) made.root.classList.add("wide");
     controls.set(control.key, made);
     (control.more ? folded : front).append(made.root);
   }
@@ -105,6 +106,32 @@ export function render({ model, el, view }) {
     sheet.toBlob((blob) => download(`${spec.slug}-${chart.name}.png`, blob), "image/png");
   };
 
+  // Work that takes a while: a bar, what it is, and a way out.
+  const bar = h("progress", { max: 1, value: 0, "aria-label": "Progress" });
+  const doing = h("span", { role: "status" });
+  const progress = h("div", { class: "progress", hidden: true }, doing, bar,
+    h("button", { type: "button", onclick: () => send({ cancel: true }) }, "Cancel"));
+  const paintProgress = () => {
+    const { fraction, text } = state.progress;
+    progress.hidden = text === undefined;
+    bar.value = fraction || 0;
+    if (text !== undefined && doing.textContent !== text) doing.textContent = text;
+  };
+
+  // Rows of small texts, such as tokens.
+  const strips = h("div", { class: "strips" });
+  const MARKS = { kept: "", struck: "struck: ", corrected: "corrected: ", prompt: "prompt: ", now: "now: " };
+  let lastStrips = "[]";
+  const paintStrips = (rows) => {
+    const fresh = JSON.stringify(rows);
+    if (fresh === lastStrips) return;
+    lastStrips = fresh;
+    strips.replaceChildren(...rows.map((row) =>
+      h("div", { class: "strip", role: "group", "aria-label": row.label, tabindex: 0 }, h("span", { class: "name" }, row.label),
+        h("span", { class: "items" }, ...row.items.map(([text, kind]) =>
+          h("span", { class: `item ${kind}`, title: `${MARKS[kind] ?? ""}${text}` }, text))))));
+  };
+
   // Summary, readouts and their arithmetic.
   const summary = h("p", { class: "summary", role: "status" });
   const notes = h("ul", { class: "notes" });
@@ -170,6 +197,7 @@ export function render({ model, el, view }) {
     notes.hidden = !result.notes.length;
     paintReadouts(result);
     paintArithmetic(result);
+    paintStrips(result.strips);
     for (const name of openTables.keys()) refreshTable(name);
   };
   let tableTimer = 0;
@@ -189,8 +217,8 @@ export function render({ model, el, view }) {
     h("ul", {}, ...spec.assumptions.map((text) => h("li", {}, text))));
   const tools = h("div", { class: "tools" }, presets, h("span", { class: "grow" }), link);
 
-  const root = h("div", { class: "widget" }, predict, front, more, problem,
-    h("div", { class: "charts" }, ...figures), summary, notes, readouts, all, arithmetic, assumptions, python, tools);
+  const root = h("div", { class: "widget" }, predict, front, more, problem, progress,
+    h("div", { class: "charts" }, ...figures), strips, summary, notes, readouts, all, arithmetic, assumptions, python, tools);
 
   const update = () => {
     for (const [key, control] of controls) if (state.values[key]) control.update(state.values[key]);
@@ -202,6 +230,7 @@ export function render({ model, el, view }) {
       problem.hidden = true;
       if (message.state.values) update();
       if (message.state.result) paint();
+      if (message.state.progress) paintProgress();
     }
     if (message.problem) {
       paced.answered();
@@ -220,6 +249,7 @@ export function render({ model, el, view }) {
   });
   update();
   paint();
+  paintProgress();
   mountCharts();
   if (recall()) send({ answer: null });
 

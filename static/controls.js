@@ -137,7 +137,98 @@ const choiceControl = (spec, onSet) => {
   return { root: h("div", { class: "control", title: spec.hint || null }, head, select), update, select };
 };
 
-const makeControl = (spec, onSet) => (spec.stops ? sliderControl(spec, onSet) : choiceControl(spec, onSet));
+// ◀ position ▶, and the arrow keys wherever the group has the focus.
+const stepperControl = (spec, onSet) => {
+  let at = 0;
+  let max = 0;
+  const go = (to) => {
+    const next = Math.min(max, Math.max(0, to));
+    if (next === at) return;
+    show(next);
+    onSet({ [spec.key]: next });
+  };
+  const button = (words, text, move) =>
+    h("button", { type: "button", "aria-label": `${spec.label}: ${words}`, onclick: () => go(move()) }, text);
+  const place = h("span", { class: "place num", role: "status" });
+  const buttons = [
+    button("to the start", "⏮", () => 0), button("one back", "◀", () => at - 1),
+    button("one on", "▶", () => at + 1), button("to the end", "⏭", () => max),
+  ];
+  const group = h("div", { class: "stepper", role: "group", "aria-label": spec.label, tabindex: 0, "data-key": spec.key },
+    buttons[0], buttons[1], place, buttons[2], buttons[3]);
+  group.addEventListener("keydown", (event) => {
+    const move = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: max }[event.key];
+    if (move === undefined) return;
+    event.preventDefault();
+    go(move);
+  });
+  let touched = 0;
+  const show = (value) => {
+    at = value;
+    touched = performance.now();
+    place.textContent = `${at.toLocaleString("en")} of ${max.toLocaleString("en")}`;
+    buttons[0].disabled = buttons[1].disabled = at <= 0;
+    buttons[2].disabled = buttons[3].disabled = at >= max;
+  };
+  let latest = 0;
+  const update = (state) => {
+    max = state.max ?? 0;
+    latest = state.value;
+    const rest = 500 - (performance.now() - touched);
+    if (state.value !== at && touched && rest > 0) setTimeout(() => performance.now() - touched >= 500 && show(latest), rest + 20);
+    else show(state.value);
+  };
+  const head = h("div", { class: "head" }, h("span", { class: "name" }, spec.label));
+  return { root: h("div", { class: "control", title: spec.hint || null }, head, group), update };
+};
+
+// A box of text that is applied with a button, so that half a sentence is never sent.
+const textControl = (spec, onSet) => {
+  const id = freshId("text");
+  const area = h("textarea", { id, rows: 4, spellcheck: "false", "data-key": spec.key });
+  const apply = h("button", { type: "button", onclick: () => onSet({ [spec.key]: area.value }) }, "Use this text");
+  const count = h("span", { class: "unit num" });
+  const size = () => (count.textContent = `${area.value.length.toLocaleString("en")} of ${spec.limit.toLocaleString("en")} characters`);
+  area.addEventListener("input", size);
+  const update = ({ value }) => {
+    if (document.activeElement !== area && area.value !== value) area.value = value;
+    size();
+  };
+  const head = h("div", { class: "head" }, h("label", { for: id }, spec.label), count);
+  return { root: h("div", { class: "control", title: spec.hint || null }, head, area, apply), update };
+};
+
+// A file, chosen or dropped on the control; its size is checked before anything is sent.
+const fileControl = (spec, onSet, onFile) => {
+  const input = h("input", { type: "file", class: "file", "aria-label": spec.label, tabindex: -1, "data-key": spec.key });
+  const said = h("span", { class: "unit", role: "status" });
+  const take = async (file) => {
+    if (!file) return;
+    if (file.size > spec.limit) {
+      said.textContent = `“${file.name}” is ${(file.size / 1e6).toFixed(1)} MB; at most ${spec.limit / 1e6} MB can be used here.`;
+      return;
+    }
+    said.textContent = "";
+    onFile({ key: spec.key, name: file.name, text: new TextDecoder("utf-8").decode(await file.arrayBuffer()) });
+  };
+  input.addEventListener("change", () => { take(input.files[0]); input.value = ""; });
+  const pick = h("button", { type: "button", onclick: () => input.click() }, "Choose a file…");
+  const root = h("div", { class: "control drop", title: spec.hint || null },
+    h("div", { class: "head" }, h("span", { class: "name" }, spec.label)), h("div", { class: "pick" }, pick, input, said));
+  root.addEventListener("dragover", (event) => { event.preventDefault(); root.classList.add("over"); });
+  root.addEventListener("dragleave", () => root.classList.remove("over"));
+  root.addEventListener("drop", (event) => {
+    event.preventDefault();
+    root.classList.remove("over");
+    take(event.dataTransfer.files[0]);
+  });
+  const update = (state) => { if (state.name) said.textContent = state.name; };
+  return { root, update };
+};
+
+const KINDS = { choice: choiceControl, stepper: stepperControl, text: textControl, file: fileControl };
+const makeControl = (spec, onSet, onFile) =>
+  (KINDS[spec.kind] || (spec.stops ? sliderControl : choiceControl))(spec, onSet, onFile);
 
 const download = (name, blob) => {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });

@@ -7,7 +7,7 @@ controls, prediction, charts, readouts and tools is `card.Card`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -24,9 +24,12 @@ from widgets.share import Reader, read_number
 class Control:
     """How one input is shown: its key, label, unit, and the stops its slider rests on.
 
-    `options` (value → words) makes it a choice instead of a slider; the words may change with the
-    scenario (`SectionModel.control_options`). `scope` "scenario" marks a control of the shared
-    scenario that a section shows again. `more` folds it away.
+    `kind` is "slider" (with `stops`), "choice" (with `options`, value → words, which may change
+    with the scenario: `SectionModel.control_options`), "stepper" (◀ ▶ and arrow keys through
+    0..max, where `SectionModel.control_state` says max), "text" (a box of at most `limit`
+    characters, applied with a button) or "file" (dropped or chosen, at most `limit` bytes, handed
+    to `SectionModel.take_file`). `scope` "scenario" marks a control of the shared scenario that a
+    section shows again. `more` folds it away. `wide` gives it the whole width of the card.
     """
 
     key: str
@@ -37,6 +40,9 @@ class Control:
     scope: str = "section"
     more: bool = False
     hint: str = ""
+    kind: str = ""
+    limit: int = 0
+    wide: bool = False
 
     def shown(self) -> dict[str, Any]:
         """What the page needs to draw it."""
@@ -47,10 +53,38 @@ class Control:
             "scope": self.scope,
             "more": self.more,
             "hint": self.hint,
+            "kind": self.kind or ("slider" if self.stops else "choice"),
+            "limit": self.limit,
+            "wide": self.wide,
         }
         if self.stops:
             shown["stops"] = list(self.stops)
         return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """A row of small texts in order, such as tokens: each item is (text, kind).
+
+    Kinds have a look each, never by colour alone: "kept" solid, "struck" struck through,
+    "corrected" boxed, "prompt" pale, "now" underlined.
+    """
+
+    name: str
+    label: str
+    items: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work too long for a slider: `work(report)` returns a `SectionResult`.
+
+    It calls `report(fraction)` now and then and stops, returning None, once that says False. The
+    page shows a progress bar with a cancel button and keeps the last good result meanwhile.
+    """
+
+    text: str
+    work: Callable[[Callable[[float], bool]], SectionResult | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +118,7 @@ class SectionResult:
     sentences: Mapping[str, str]
     data: Any = None
     notes: tuple[str, ...] = field(default=())
+    strips: tuple[Strip, ...] = field(default=())
 
     def readout(self, key: str) -> Readout:
         """The readout of that key."""
@@ -109,12 +144,16 @@ class SectionModel(param.Parameterized):
 
     def __init__(self, scenario: Scenario, **params: Any) -> None:
         super().__init__(scenario=scenario, **params)
+        self.runner: Callable[[Job | None], None] | None = None
         self._computed_for: tuple[Any, ...] = ()
         self.refresh()
         self.param.watch(lambda *_: self.refresh(), ["scenario", "active", *self.input_names()])
 
-    def compute(self) -> SectionResult:
-        """Everything the section shows, from its inputs and the scenario alone."""
+    def compute(self) -> SectionResult | Job:
+        """Everything the section shows, from its inputs and the scenario alone.
+
+        Beyond about 100 ms of work, return a `Job` instead.
+        """
         raise NotImplementedError
 
     def prediction(self) -> Prediction:
@@ -133,17 +172,50 @@ class SectionModel(param.Parameterized):
         """For controls whose choices hang on the scenario: key → {value: words}."""
         return {c.key: dict(c.options) for c in self.controls if c.options is not None}
 
+    def control_state(self) -> dict[str, dict[str, Any]]:
+        """What else a control needs to know, by key: a stepper's {"max": 12}."""
+        return {}
+
+    def take_file(self, key: str, name: str, text: str) -> list[str]:
+        """Take over a dropped file; returns notes, raises `ValueError` and stays as it was."""
+        raise ValueError(f"{name} cannot be used here")
+
+    def state_key(self) -> tuple[Any, ...]:
+        """What the result hangs on; a section with a dropped file adds it here."""
+        return (self.scenario, *self.inputs().values())
+
     def refresh(self) -> None:
         """Compute the result anew; a section far from the viewport waits until it is near."""
-        key = (self.scenario, *self.inputs().values())
-        if self.active and key != self._computed_for:
-            self._computed_for = key
-            self.result = self.compute()
+        key = self.state_key()
+        if not self.active or key == self._computed_for:
+            return
+        self._computed_for = key
+        outcome = self.compute()
+        if isinstance(outcome, Job):
+            self._start(outcome)
+        else:
+            self._stop()
+            self.result = outcome
+
+    def _start(self, job: Job) -> None:
+        """Hand the job to the view's runner, or do it here and now where there is none."""
+        if self.runner is not None and self.result is not None:
+            self.runner(job)
+        else:
+            self.result = job.work(lambda _: True)
+
+    def _stop(self) -> None:
+        if self.runner is not None:
+            self.runner(None)
 
     @classmethod
     def input_names(cls) -> list[str]:
         """The section's own inputs, in the order of its controls."""
-        return [control.key for control in cls.controls if control.scope == "section"]
+        return [
+            control.key
+            for control in cls.controls
+            if control.scope == "section" and control.kind != "file"
+        ]
 
     def inputs(self) -> dict[str, Any]:
         """The present value of each input."""
@@ -162,7 +234,9 @@ class SectionModel(param.Parameterized):
         def read(text: str) -> Any:
             options = self.control_options().get(name)
             value: Any = text
-            if options is None:
+            if isinstance(self.param[name], param.String):
+                pass
+            elif options is None:
                 value = read_number(text)
             else:
                 matching = [option for option in options if str(option) == text]
@@ -183,6 +257,8 @@ class SectionModel(param.Parameterized):
             parameter = self.param[name]
             if isinstance(parameter, param.Number):
                 _check_number(control.label, parameter, value)
+            elif control.kind == "text":
+                _check_text(control, value)
             else:
                 options = list(self.control_options()[name])
                 # True == 1 and 1.0 == 1: an option is met only by its own type.
@@ -206,6 +282,15 @@ def _check_number(label: str, parameter: param.Number, value: Any) -> None:
         raise ValueError(f"{label} must be {kind} from {low:,} to {high:,}, got {value}")
     if not low <= value <= high:
         raise ValueError(f"{label} must be from {low:,} to {high:,}, got {value:,.10g}")
+
+
+def _check_text(control: Control, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ValueError(f"{control.label} must be text")
+    if len(value) > control.limit:
+        raise ValueError(
+            f"{control.label} may have at most {control.limit:,} characters, got {len(value):,}"
+        )
 
 
 def log_stops(low: int, high: int, per_doubling: int = 4) -> list[int]:

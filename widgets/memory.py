@@ -311,12 +311,14 @@ class MemoryView(SectionView):
         chart.source("ticks", ["x", "y0", "y1"])
         chart.source("names", ["x", "y", "label"])
         chart.source("limit", ["x", "y"])
+        chart.source("usable", ["x", "y", "label"])
         chart.bars("reserve", "idle", alpha=0.35)
         chart.bars("weights", "bandwidth")
         chart.bars("cache", "decode", hatch="/")
         chart.segments("ticks", "x", "y0", "x", "y1", "card")
         chart.line("limit", "x", "y", "alarm", width=2, dash="dashed")
         chart.labels("names", "x", "y", "label", bold=True, align="left")
+        chart.labels("usable", "x", "y", "label", bold=True, align="right", dx=8)
         return chart
 
     def _build_lines(self) -> Chart:
@@ -365,10 +367,11 @@ class MemoryView(SectionView):
         names = [
             (0, 0.78, f"weights {significant(weights)} GB"),
             (min(weights, memory * 0.45), 1.2, words),
-            (memory * 0.62, -0.85, f"usable to {significant(usable)} GB"),
         ]
         x, y, label = zip(*names, strict=True)
         chart.replace("names", {"x": x, "y": y, "label": label})
+        label = [f"usable to {significant(usable)} GB"]
+        chart.replace("usable", {"x": [usable], "y": [-0.85], "label": label})
 
     def _render_lines(self, shares: Shares) -> None:
         chart = self.chart("sequences")

@@ -14,6 +14,7 @@ from core.units import exact, significant
 from widgets.base import SectionModel, SectionResult
 from widgets.card import Card
 from widgets.figures import Chart
+from widgets.jobs import JobRunner
 from widgets.theme import Theme
 
 log = logging.getLogger(__name__)
@@ -39,12 +40,13 @@ class SectionView(Viewer):
         self._open: set[str] = set()
         self.on_change: Callable[[list[str]], None] = lambda _: None
         self._prediction = model.prediction()
+        model.runner = JobRunner(self._progress, self._job_done)
         # The boxes are there from the start and are filled later: a card whose own children
         # change would be drawn anew, and what the reader has opened would fall shut.
         self._boxes = [pn.Column(sizing_mode="stretch_width") for _ in model.charts]
         self.card = Card(
             spec=self._spec(),
-            state={"values": self._values(), "result": self._result()},
+            state={"values": self._values(), "result": self._result(), "progress": {}},
             charts=list(self._boxes),
         )
         self.card.on_msg(lambda event: self.receive(event.data))
@@ -102,6 +104,8 @@ class SectionView(Viewer):
             "answer": self._answer,
             "open": self._set_open,
             "visible": self._set_visible,
+            "file": self._take_file,
+            "cancel": self._cancel,
             "table": self._send_table,
             "csv": self._send_csv,
             "snippet": lambda _: self.card.tell({"snippet": self.model.snippet()}),
@@ -131,6 +135,31 @@ class SectionView(Viewer):
         notes = self.shared.apply(others) if others else []
         self.model.apply(mine)
         self.on_change(notes)
+
+    def _take_file(self, body: Any) -> None:
+        if not isinstance(body, dict):
+            raise ValueError("a file comes with its key, name and text")
+        key, name, text = (str(body.get(part, "")) for part in ("key", "name", "text"))
+        if key not in {c.key for c in self.model.controls if c.kind == "file"}:
+            raise ValueError(f"{name} cannot be used here")
+        notes = self.model.take_file(key, name, text)
+        self.model.refresh()
+        self.on_change(notes)
+
+    def _cancel(self, _: Any) -> None:
+        self.model.runner(None)
+        self.card.show(progress={})
+
+    def _progress(self, fraction: float, text: str) -> None:
+        self.card.show(progress={"fraction": round(fraction, 3), "text": text})
+
+    def _job_done(self, result: SectionResult | None) -> None:
+        with pn.io.hold():
+            self.card.show(progress={})
+            if result is None:
+                self.card.tell({"problem": UNEXPECTED, "values": self._values()})
+            else:
+                self.model.result = result
 
     def _preset(self, name: Any) -> None:
         for preset in self.model.presets:
@@ -180,12 +209,19 @@ class SectionView(Viewer):
     def _values(self) -> dict[str, Any]:
         values: dict[str, Any] = {}
         options = self.model.control_options()
+        extra = self.model.control_state()
         for control in self.model.controls:
             if control.scope == "scenario":
                 if self.shared is not None:
                     values[control.key] = self.shared.control_value(control.key)
                 continue
-            values[control.key] = {"value": getattr(self.model, control.key)}
+            if control.kind == "file":
+                values[control.key] = dict(extra.get(control.key, {}))
+                continue
+            values[control.key] = {
+                "value": getattr(self.model, control.key),
+                **extra.get(control.key, {}),
+            }
             if control.key in options:
                 values[control.key]["options"] = [
                     [option, words] for option, words in options[control.key].items()
@@ -198,6 +234,10 @@ class SectionView(Viewer):
             "summary": result.summary,
             "sentences": dict(result.sentences),
             "notes": list(result.notes),
+            "strips": [
+                {"name": strip.name, "label": strip.label, "items": [list(i) for i in strip.items]}
+                for strip in result.strips
+            ],
             "readouts": [readout.shown() for readout in result.readouts],
             "arithmetic": {
                 readout.key: readout.arithmetic()
