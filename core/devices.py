@@ -1,4 +1,4 @@
-"""What a device is to the cost model, and 28 of them with their dense peaks and sources."""
+"""What a device is to the cost model; 27 data sheets with dense peaks, and the textbook A100."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def _device(
     """Read one row as data sheets print it: TFLOP/s (dense), TB/s, GB."""
 
     def flop_per_s(tera: float | None) -> float | None:
-        return None if tera is None else tera * TERA
+        return None if tera is None else float(round(tera * TERA))
 
     return DeviceSpec(
         name=name,
-        peak_flop_per_s=bf16 * TERA,
-        bandwidth_byte_per_s=bandwidth * TERA,
+        peak_flop_per_s=float(round(bf16 * TERA)),
+        bandwidth_byte_per_s=float(round(bandwidth * TERA)),
         memory_byte=memory * GIGA,
         fp8_flop_per_s=flop_per_s(fp8),
         int8_flop_per_s=flop_per_s(int8),

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from core.hf_checkpoint import read_checkpoint
-from core.hf_decoder import Decoder, read_decoder
-from core.hf_families import open_text_model
-from core.hf_family import Family
-from core.hf_keys import Keys, refusal, shown
-from core.hf_text import load_object
+from core.hf.checkpoint import read_checkpoint
+from core.hf.decoder import Decoder, read_decoder
+from core.hf.families import open_text_model
+from core.hf.family import Family
+from core.hf.keys import Keys, refusal, shown
+from core.hf.text import load_object
 from core.model_spec import ModelSpec
 
 MAX_PARAMETERS = 10**13
@@ -118,7 +118,7 @@ def read_hf_config(config: dict[str, object], name: str = "") -> HfReading:
 def parse_config_text(text: str | bytes, name: str = "") -> HfReading:
     """The reading of a file's contents.
 
-    Raises `ValueError` for what `core.hf_text.load_object` and `read_hf_config` refuse.
+    Raises `ValueError` for what `core.hf.text.load_object` and `read_hf_config` refuse.
     """
     return read_hf_config(load_object(text), name)
 

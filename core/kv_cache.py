@@ -65,4 +65,6 @@ def tokens_that_fit(scenario: Scenario, *, reserved_fraction: float = 0.90) -> f
     """
     budget = float(capacity(scenario, 1, reserved_fraction=reserved_fraction).cache_byte)
     slope = scenario.model.kv_bytes_per_token(scenario.cache_byte)
+    if slope == 0:  # layers that carry a state keep no token
+        return float("inf") if budget >= 0 else 0.0
     return float(np.floor(max(budget, 0.0) / slope))

@@ -22,7 +22,10 @@ def number(field: str, value: object, low: float, high: float, *, open_low: bool
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise ValueError(f"{field} must be a number, got {_shown(value)}")
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:  # an int of more than 308 digits
+        result = math.inf if value > 0 else -math.inf
     inside = (low < result if open_low else low <= result) and result <= high
     if not math.isfinite(result) or not inside:
         bracket = "(" if open_low else "["

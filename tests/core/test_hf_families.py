@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from core.hf.families import ALIASES, FAMILIES, WRAPPERS
 from core.hf_config import from_hf_config, read_hf_config
-from core.hf_families import ALIASES, FAMILIES, WRAPPERS
 from core.model_spec import ModelSpec
 
 DATA = Path(__file__).parent / "data"

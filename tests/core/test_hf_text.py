@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.hf_text import MAX_FILE_BYTE, load_object
+from core.hf.text import MAX_FILE_BYTE, load_object
 
 REMEDY = re.compile(r"\b(Use|Keep|Write|Correct) ")
 

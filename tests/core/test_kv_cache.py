@@ -114,3 +114,9 @@ def test_shape_follows_the_contexts() -> None:
 def test_a_device_needs_memory() -> None:
     with pytest.raises(ValueError, match="memory_byte"):
         DeviceSpec("none", 1e12, 1e12, 0)
+
+
+def test_a_model_that_only_carries_states_holds_any_number_of_tokens() -> None:
+    model = ModelSpec("state", 10**9, (), state_byte_per_sequence=10**6)
+    assert tokens_that_fit(Scenario(model, A100)) == float("inf")
+    assert capacity(Scenario(model, A100), 5).sequences == 70_000

@@ -66,7 +66,9 @@ def test_exact_numbers_keep_every_digit() -> None:
     assert units.exact(24_589_934_592) == "24,589,934,592"
 
 
-@pytest.mark.parametrize("wrong", ["3", None, True, float("nan"), float("inf"), [1], 0.5, 11])
+@pytest.mark.parametrize(
+    "wrong", ["3", None, True, float("nan"), float("inf"), [1], 0.5, 11, 10**400]
+)
 def test_a_refusal_names_the_field_and_the_value(wrong: object) -> None:
     with pytest.raises(ValueError, match="batch must be"):
         validate.integer("batch", wrong, 1, 10)

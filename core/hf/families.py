@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import takewhile
 
-from core.hf_dense import DENSE, LEGACY
-from core.hf_family import Family
-from core.hf_keys import Keys, refusal, shown
-from core.hf_routed import HYBRID, ROUTED
+from core.hf.dense import DENSE, LEGACY
+from core.hf.family import Family
+from core.hf.keys import Keys, refusal, shown
+from core.hf.routed import HYBRID, ROUTED
 
 _TEXT_KEYS = ("text_config", "llm_config", "language_config")
 _TASK_ENDINGS = ("Classification", "QuestionAnswering", "MaskedLM", "RewardModel")

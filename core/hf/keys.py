@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
-from core.hf_names import ALIASES, LIMITS, OTHER_LIMITS
+from core.hf.names import ALIASES, LIMITS, OTHER_LIMITS
 
 Flag: TypeAlias = bool | tuple[str, bool]
 """Fixed by the family, or (key, the family's default for files that leave it out)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from core.hf_keys import Keys, refusal, shown
+from core.hf.keys import Keys, refusal, shown
 
 Kind: TypeAlias = Literal["full", "window", "state", "both", "dense", "experts"]
 """Attention to everything or to a window, a fixed state, attention beside a state; or, where a

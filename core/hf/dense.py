@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.hf_family import (
+from core.hf.family import (
     Family,
     chatglm_heads,
     expanded,
@@ -13,8 +13,8 @@ from core.hf_family import (
     own_heads,
     stated_heads,
 )
-from core.hf_keys import Keys
-from core.hf_kinds import every, local_and_global, windowed, windowed_on_request
+from core.hf.keys import Keys
+from core.hf.kinds import every, local_and_global, windowed, windowed_on_request
 
 
 def _sizes(hidden: int, inner: int, layers: int, heads: int, vocabulary: int) -> dict[str, int]:

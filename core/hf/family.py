@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from core.hf_keys import Flag, Keys, refusal
-from core.hf_kinds import ATTENTION_WORDS, Kind, Rule, all_full
-from core.hf_state import State
-from core.hf_weights import Layers, Norm
+from core.hf.keys import Flag, Keys, refusal
+from core.hf.kinds import ATTENTION_WORDS, Kind, Rule, all_full
+from core.hf.state import State
+from core.hf.weights import Layers, Norm
 
 Count: TypeAlias = Callable[[Keys], int]
 FromHidden: TypeAlias = Callable[[Keys, int], int]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from core.hf_keys import Keys, refusal
-from core.hf_weights import Weight
+from core.hf.keys import Keys, refusal
+from core.hf.weights import Weight
 from core.model_spec import Checkpoint, Experts
 
 MatrixByte: TypeAlias = Callable[[int, int], int]

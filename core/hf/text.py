@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from core.hf_keys import refusal, shown
+from core.hf.keys import refusal, shown
 
 MAX_FILE_BYTE = 1_000_000
 """No published config.json comes near this size."""

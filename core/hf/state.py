@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from core.hf_keys import Flag, Keys, refusal, shown
-from core.hf_weights import (
+from core.hf.keys import Flag, Keys, refusal, shown
+from core.hf.weights import (
     Layers,
     Scan,
     StateLayer,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.hf_dense import ATTENTION_BIAS, MISTRAL, MLP_BIAS, OLMO2, QWEN2, QWEN3
-from core.hf_family import (
+from core.hf.dense import ATTENTION_BIAS, MISTRAL, MLP_BIAS, OLMO2, QWEN2, QWEN3
+from core.hf.family import (
     Family,
     Moe,
     after_dense,
@@ -20,8 +20,8 @@ from core.hf_family import (
     two_thirds,
     width_at,
 )
-from core.hf_keys import Keys
-from core.hf_kinds import (
+from core.hf.keys import Keys
+from core.hf.kinds import (
     BLOCK_WORDS,
     BOTH_WORDS,
     CHUNK_WORDS,
@@ -37,7 +37,7 @@ from core.hf_kinds import (
     every,
     windowed,
 )
-from core.hf_state import (
+from core.hf.state import (
     read_convolution,
     read_delta_net,
     read_falcon_h1,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from core.hf_family import Count, Family, Moe
-from core.hf_keys import Keys, refusal
-from core.hf_kinds import Kinds
-from core.hf_weights import (
+from core.hf.family import Count, Family, Moe
+from core.hf.keys import Keys, refusal
+from core.hf.kinds import Kinds
+from core.hf.weights import (
     OUTSIDE,
     Heads,
     Latent,
