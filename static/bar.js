@@ -101,9 +101,9 @@ export function render({ model, view }) {
     take(event.dataTransfer.files[0]);
   });
 
-  const update = () => {
+  const update = (moved) => {
     const values = state.values;
-    for (const [key, control] of controls) if (values[key]) control.update(values[key]);
+    for (const [key, value] of Object.entries(moved)) controls.get(key)?.update(value);
     const at = spec.sizes.indexOf(values.model.value);
     if (performance.now() - sizeTouched > 500 || at === Number(size.value)) {
       if (at >= 0) size.value = at;
@@ -169,9 +169,11 @@ export function render({ model, view }) {
   };
   model.on("msg:custom", (message) => {
     paced.answered();
-    Object.assign(state, message.state || {});
-    for (const name of Object.keys(message.state || {})) painters[name]();
-    if (message.answered) update();
+    const fresh = message.state || {};
+    // Of the values only those that changed are sent.
+    Object.assign(state, fresh, { values: { ...state.values, ...fresh.values } });
+    for (const [name, part] of Object.entries(fresh)) painters[name](part);
+    if (message.answered) update(state.values);
   });
   model.on("remove", () => {
     removeEventListener("pointerdown", press, true);
@@ -180,7 +182,7 @@ export function render({ model, view }) {
     removeEventListener("popstate", back);
     removeEventListener("scroll", fold);
   });
-  update();
+  update(state.values);
   paintNotices();
   paintFound();
   summary.textContent = state.summary;

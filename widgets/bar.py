@@ -22,6 +22,8 @@ class ScenarioBar(Component):
     `state` has `values`, `summary`, `found`, `notices`, `query` and `theme`.
     """
 
+    _piecewise = ("values",)
+
     spec = param.Dict(default={})
 
     _esm = read_static("controls.js") + read_static("bar.js")

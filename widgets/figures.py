@@ -15,12 +15,18 @@ from bokeh.models import (
     BasicTicker,
     ColumnDataSource,
     FixedTicker,
+    Glyph,
+    GlyphRenderer,
     HoverTool,
     LabelSet,
+    Line,
     LogTicker,
     Model,
     NumeralTickFormatter,
+    Quad,
     Range1d,
+    Scatter,
+    Segment,
 )
 from bokeh.plotting import figure
 
@@ -109,6 +115,14 @@ class Chart:
         )
         return self.sources[name]
 
+    def _add(self, source: str, glyph: Glyph) -> GlyphRenderer:
+        """Draw a glyph from a source.
+
+        The shorthand methods of a figure make three more glyphs for selections, which nobody
+        makes here; without them the page opens sooner.
+        """
+        return self.figure.add_glyph(self.sources[source], glyph)
+
     def line(
         self,
         source: str,
@@ -121,9 +135,8 @@ class Chart:
         alpha: float = 1.0,
     ) -> None:
         """A line through the columns x and y of a source."""
-        glyph = self.figure.line(
-            x, y, source=self.sources[source], line_width=width, line_dash=dash, line_alpha=alpha
-        ).glyph
+        glyph = Line(x=x, y=y, line_width=width, line_dash=dash, line_alpha=alpha)
+        self._add(source, glyph)
         self.paint(glyph, "line_color", role)
 
     def mark(
@@ -138,15 +151,14 @@ class Chart:
         filled: bool = True,
     ) -> None:
         """Markers; circles stand for decode, squares (hatched) for prefill."""
-        renderer = self.figure.scatter(
-            x, y, source=self.sources[source], marker=shape, size=size, line_width=3
-        )
-        self.paint(renderer.glyph, "line_color", role)
-        self.paint(renderer.glyph, "fill_color", role if filled else "card")
+        glyph = Scatter(x=x, y=y, marker=shape, size=size, line_width=3)
+        self._add(source, glyph)
+        self.paint(glyph, "line_color", role)
+        self.paint(glyph, "fill_color", role if filled else "card")
         if shape == "square":
-            renderer.glyph.hatch_pattern = "/"
-            renderer.glyph.hatch_scale = 6
-            self.paint(renderer.glyph, "hatch_color", "card")
+            glyph.hatch_pattern = "/"
+            glyph.hatch_scale = 6
+            self.paint(glyph, "hatch_color", "card")
 
     def bars(
         self,
@@ -161,28 +173,21 @@ class Chart:
         alpha: float = 1.0,
     ) -> None:
         """Rectangles between four columns of a source."""
-        renderer = self.figure.quad(
-            left=left,
-            right=right,
-            bottom=bottom,
-            top=top,
-            source=self.sources[source],
-            fill_alpha=alpha,
-        )
-        self.paint(renderer.glyph, "fill_color", role)
-        self.paint(renderer.glyph, "line_color", "card")
+        glyph = Quad(left=left, right=right, bottom=bottom, top=top, fill_alpha=alpha)
+        self._add(source, glyph)
+        self.paint(glyph, "fill_color", role)
+        self.paint(glyph, "line_color", "card")
         if hatch:
-            renderer.glyph.hatch_pattern = hatch
-            renderer.glyph.hatch_alpha = 0.6
-            self.paint(renderer.glyph, "hatch_color", "card")
+            glyph.hatch_pattern = hatch
+            glyph.hatch_alpha = 0.6
+            self.paint(glyph, "hatch_color", "card")
 
     def segments(
         self, source: str, x0: str, y0: str, x1: str, y1: str, role: str, *, width: float = 1
     ) -> None:
         """Straight strokes, one per row."""
-        glyph = self.figure.segment(
-            x0=x0, y0=y0, x1=x1, y1=y1, source=self.sources[source], line_width=width
-        ).glyph
+        glyph = Segment(x0=x0, y0=y0, x1=x1, y1=y1, line_width=width)
+        self._add(source, glyph)
         self.paint(glyph, "line_color", role)
 
     def labels(

@@ -118,7 +118,9 @@ def serve() -> None:
     try:
         query = pn.state.curdoc.session_context.request.arguments if pn.state.curdoc else {}
         template = build(_raw_query(query), dict(pn.state.cookies))
-        template.servable(title=TITLE)
+        # Frozen, the document counts its models once instead of at every root that is added.
+        with pn.io.hold(freeze=True):
+            template.servable(title=TITLE)
     except Exception:
         log.exception("the page could not be built")
         pn.pane.HTML(

@@ -13,7 +13,15 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.bench import paint
-from tests.browser.conftest import DESKTOP, FLAGS, ROOT, free_port, start_server, wait_live
+from tests.browser.conftest import (
+    DESKTOP,
+    FLAGS,
+    ROOT,
+    free_port,
+    start_server,
+    wait_live,
+    wait_until,
+)
 from tests.browser.find_chromium import find
 
 PLAIN = Path(__file__).parent / "plain_app.py"
@@ -56,11 +64,11 @@ def first_load(chromium: Browser, url: str, runs: int = 9) -> dict[str, list[flo
         )
         start = time.perf_counter()
         page.goto(url, wait_until="commit")
-        while not page.evaluate(
-            "() => { const c = [...document.querySelectorAll('.card canvas')][0];"
-            " return !!c && Bokeh.documents[0].is_idle; }"
-        ):
-            time.sleep(0.005)
+        wait_until(
+            page,
+            "window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle"
+            " && Bokeh.documents[0].get_model_by_name('roofline')",
+        )
         taken["chart"].append(time.perf_counter() - start)
         taken["prose"].append(
             page.evaluate(
@@ -78,10 +86,11 @@ def open_live(chromium: Browser, url: str) -> Page:
     page = chromium.new_page(viewport=DESKTOP)
     page.goto(url)
     wait_live(page)
-    for button in page.get_by_role("button", name="just show me").all():
+    button = page.get_by_role("button", name="just show me").first
+    while button.count():
         button.scroll_into_view_if_needed()
         button.click()
-        time.sleep(0.4)
+        time.sleep(0.6)
     return page
 
 

@@ -13,17 +13,19 @@ from playwright.sync_api import Page
 PROBE = """() => {
   window.__paint = { start: 0, last: {}, views: [] };
   const visit = (view) => {
-    if (view.model && view.model.type === "Figure" || view.repainted) {
-      if (view.repainted && !view.__probed) {
+    if (view.repainted) {
+      window.__paint.views.push(view);
+      if (!view.__probed) {
         view.__probed = true;
-        window.__paint.views.push(view);
         view.repainted.connect(() => { window.__paint.last[view.model.name] = performance.now(); });
       }
     }
     for (const child of view.children_views ? view.children_views() : []) visit(child);
   };
   for (const root of Bokeh.index.roots || Object.values(Bokeh.index)) visit(root);
+  if (window.__pressed) removeEventListener("keydown", window.__pressed, true);
   const press = () => { window.__paint.start = performance.now(); window.__paint.last = {}; };
+  window.__pressed = press;
   addEventListener("keydown", press, true);
   return window.__paint.views.map((view) => view.model.name);
 }"""
@@ -56,9 +58,10 @@ def settle(page: Page, quiet_s: float = 0.12, limit_s: float = 3.0) -> dict[str,
 
 def measure(page: Page, control: str, changes: int = 55) -> list[float]:
     """Latencies in ms of one-key moves of a slider, to and fro; each must change a picture."""
-    page.evaluate(PROBE)
     slider = page.locator(control).first
     slider.scroll_into_view_if_needed()
+    time.sleep(0.6)  # charts that come near are built now
+    page.evaluate(PROBE)
     slider.focus()
     keys = ["ArrowRight", "ArrowLeft", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft"]
     latencies = []
