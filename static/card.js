@@ -36,11 +36,12 @@ export function render({ model, el, view }) {
   const controls = new Map();
   const front = h("div", { class: "controls" });
   const folded = h("div", { class: "controls" });
+  const beside = h("div", { class: "controls beside", hidden: true });
   for (const control of spec.controls) {
     const made = makeControl(control, (values) => paced.set(values), (file) => send({ file }));
     if (control.wide) made.root.classList.add("wide");
     controls.set(control.key, made);
-    (control.more ? folded : front).append(made.root);
+    (control.with_strips ? beside : control.more ? folded : front).append(made.root);
   }
   const more = folded.childElementCount ? h("details", { class: "more" }, h("summary", {}, "More controls"), folded) : null;
   const presets = spec.presets.length
@@ -126,6 +127,7 @@ export function render({ model, el, view }) {
     const fresh = JSON.stringify(rows);
     if (fresh === lastStrips) return;
     lastStrips = fresh;
+    beside.hidden = !rows.length;
     strips.replaceChildren(...rows.map((row) =>
       h("div", { class: "strip", role: "group", "aria-label": row.label, tabindex: 0 }, h("span", { class: "name" }, row.label),
         h("span", { class: "items" }, ...row.items.map(([text, kind]) =>
@@ -218,14 +220,15 @@ export function render({ model, el, view }) {
   const tools = h("div", { class: "tools" }, presets, h("span", { class: "grow" }), link);
 
   const root = h("div", { class: "widget" }, predict, front, more, problem, progress,
-    h("div", { class: "charts" }, ...figures), strips, summary, notes, readouts, all, arithmetic, assumptions, python, tools);
+    h("div", { class: "charts" }, ...figures), beside, strips, summary, notes, readouts, all, arithmetic, assumptions, python, tools);
 
   const update = () => {
     for (const [key, control] of controls) if (state.values[key]) control.update(state.values[key]);
   };
   model.on("msg:custom", (message) => {
     if (message.state) {
-      Object.assign(state, message.state);
+      // Of the values only those that changed are sent.
+      Object.assign(state, message.state, { values: { ...state.values, ...message.state.values } });
       paced.answered();
       problem.hidden = true;
       if (message.state.values) update();
@@ -253,11 +256,17 @@ export function render({ model, el, view }) {
   mountCharts();
   if (recall()) send({ answer: null });
 
-  // Charts are built when the card comes near the viewport and rest while it is far away.
-  const watcher = new IntersectionObserver(
-    (entries) => send({ visible: entries[entries.length - 1].isIntersecting }),
-    { rootMargin: "600px" });
-  watcher.observe(root);
-  model.on("remove", () => watcher.disconnect());
+  // Charts are built when the card comes near the viewport. It follows the scenario while any of
+  // it is in sight or about to be, and catches up when it is again.
+  const near = new IntersectionObserver((entries) => {
+    if (!entries[entries.length - 1].isIntersecting) return;
+    near.disconnect();
+    send({ near: true });
+  }, { rootMargin: "600px" });
+  const seen = new IntersectionObserver(
+    (entries) => send({ visible: entries[entries.length - 1].isIntersecting }), { rootMargin: "120px" });
+  near.observe(root);
+  seen.observe(root);
+  model.on("remove", () => { near.disconnect(); seen.disconnect(); });
   return root;
 }

@@ -83,7 +83,8 @@ class SectionView(Viewer):
         with pn.io.hold():
             if self._charts:
                 self.render(self.model.result)
-            self.card.show(values=self._values(), result=self._result())
+            # A job that this result has overtaken leaves its bar behind; a new one shows its own.
+            self.card.show(values=self._values(), result=self._result(), progress={})
 
     def show_values(self) -> None:
         """Bring the card's controls up to date where only the scenario's choices moved."""
@@ -103,6 +104,7 @@ class SectionView(Viewer):
             "preset": self._preset,
             "answer": self._answer,
             "open": self._set_open,
+            "near": lambda _: self.build(),
             "visible": self._set_visible,
             "file": self._take_file,
             "cancel": self._cancel,
@@ -179,8 +181,6 @@ class SectionView(Viewer):
 
     def _set_visible(self, visible: Any) -> None:
         self.model.active = bool(visible)
-        if self.model.active:
-            self.build()
 
     def _send_table(self, name: Any) -> None:
         columns = {key: np.asarray(col) for key, col in self.model.result.tables[name].items()}
