@@ -182,20 +182,34 @@ const stepperControl = (spec, onSet) => {
   return { root: h("div", { class: "control", title: spec.hint || null }, head, group), update };
 };
 
-// A box of text that is applied with a button, so that half a sentence is never sent.
+// A box of text that is applied with a button, so that half a sentence is never sent. A text that
+// was refused, or is not applied yet, stays in the box until another one arrives.
 const textControl = (spec, onSet) => {
   const id = freshId("text");
   const area = h("textarea", { id, rows: 4, spellcheck: "false", "data-key": spec.key });
-  const apply = h("button", { type: "button", onclick: () => onSet({ [spec.key]: area.value }) }, "Use this text");
   const count = h("span", { class: "unit num" });
-  const size = () => (count.textContent = `${area.value.length.toLocaleString("en")} of ${spec.limit.toLocaleString("en")} characters`);
+  const said = h("span", { class: "unit", role: "status" });
+  const characters = (number) => `${number.toLocaleString("en")} characters`;
+  const apply = h("button", {
+    type: "button",
+    onclick: () => {
+      const over = area.value.length > spec.limit;
+      said.textContent = over ? `This is ${characters(area.value.length)}; at most ${characters(spec.limit)} can be used here.` : "";
+      if (!over) onSet({ [spec.key]: area.value });
+    },
+  }, "Use this text");
+  const size = () => (count.textContent = `${area.value.length.toLocaleString("en")} of ${characters(spec.limit)}`);
   area.addEventListener("input", size);
+  let latest = null;
   const update = ({ value }) => {
-    if (document.activeElement !== area && area.value !== value) area.value = value;
+    if (value === latest) return;
+    latest = value;
+    area.value = value;
+    said.textContent = "";
     size();
   };
   const head = h("div", { class: "head" }, h("label", { for: id }, spec.label), count);
-  return { root: h("div", { class: "control", title: spec.hint || null }, head, area, apply), update };
+  return { root: h("div", { class: "control", title: spec.hint || null }, head, area, h("div", { class: "pick" }, apply, said)), update };
 };
 
 // A file, chosen or dropped on the control; its size is checked before anything is sent.

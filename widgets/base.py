@@ -30,6 +30,8 @@ class Control:
     characters, applied with a button) or "file" (dropped or chosen, at most `limit` bytes, handed
     to `SectionModel.take_file`). `scope` "scenario" marks a control of the shared scenario that a
     section shows again. `more` folds it away. `wide` gives it the whole width of the card.
+    `with_strips` puts it right above the strips, in sight as long as there are any. An input that
+    is not `linked` stays out of the address, and a link changes nothing about it: a long text.
     """
 
     key: str
@@ -43,6 +45,8 @@ class Control:
     kind: str = ""
     limit: int = 0
     wide: bool = False
+    with_strips: bool = False
+    linked: bool = True
 
     def shown(self) -> dict[str, Any]:
         """What the page needs to draw it."""
@@ -56,6 +60,7 @@ class Control:
             "kind": self.kind or ("slider" if self.stops else "choice"),
             "limit": self.limit,
             "wide": self.wide,
+            "with_strips": self.with_strips,
         }
         if self.stops:
             shown["stops"] = list(self.stops)
@@ -109,7 +114,8 @@ class SectionResult:
     """Everything a view shows, computed once per change and never changed afterwards.
 
     `tables` has, per chart, the columns that the chart's data table and CSV hold. `sentences` has
-    one live sentence per chart; `data` is what the section's own view draws from.
+    one live sentence per chart; `data` is what the section's own view draws from. `then` is a job
+    that brings a fuller result, started once this one is shown.
     """
 
     summary: str
@@ -119,6 +125,7 @@ class SectionResult:
     data: Any = None
     notes: tuple[str, ...] = field(default=())
     strips: tuple[Strip, ...] = field(default=())
+    then: Job | None = None
 
     def readout(self, key: str) -> Readout:
         """The readout of that key."""
@@ -193,9 +200,11 @@ class SectionModel(param.Parameterized):
         outcome = self.compute()
         if isinstance(outcome, Job):
             self._start(outcome)
-        else:
-            self._stop()
-            self.result = outcome
+            return
+        self._stop()
+        self.result = outcome
+        if outcome.then is not None:
+            self._start(outcome.then)
 
     def _start(self, job: Job) -> None:
         """Hand the job to the view's runner, or do it here and now where there is none."""
@@ -217,18 +226,28 @@ class SectionModel(param.Parameterized):
             if control.scope == "section" and control.kind != "file"
         ]
 
+    @classmethod
+    def linked_names(cls) -> list[str]:
+        """The inputs that an address carries."""
+        kept_out = {control.key for control in cls.controls if not control.linked}
+        return [name for name in cls.input_names() if name not in kept_out]
+
     def inputs(self) -> dict[str, Any]:
         """The present value of each input."""
         return {name: getattr(self, name) for name in self.input_names()}
 
+    def link_values(self) -> dict[str, Any]:
+        """The present value of each input that an address carries."""
+        return {name: getattr(self, name) for name in self.linked_names()}
+
     @classmethod
     def defaults(cls) -> dict[str, Any]:
-        """The default of each input."""
-        return {name: cls.param[name].default for name in cls.input_names()}
+        """The default of each input that an address carries."""
+        return {name: cls.param[name].default for name in cls.linked_names()}
 
     def readers(self) -> dict[str, Reader]:
-        """For each input, a function from a link's text to a value it accepts."""
-        return {name: self._reader(name) for name in self.input_names()}
+        """For each input of an address, a function from the link's text to a value it accepts."""
+        return {name: self._reader(name) for name in self.linked_names()}
 
     def _reader(self, name: str) -> Reader:
         def read(text: str) -> Any:

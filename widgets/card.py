@@ -8,7 +8,7 @@ as they are.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import param
 from panel.custom import Children, JSComponent
@@ -31,6 +31,9 @@ class Component(JSComponent):
 
     state = param.Dict(default={})
 
+    # Entries of which only the changed parts travel; the page keeps the others.
+    _piecewise: ClassVar[tuple[str, ...]] = ()
+
     __abstract = True
 
     def __init__(self, **params: Any) -> None:
@@ -40,9 +43,16 @@ class Component(JSComponent):
         """Bring every view up to date with those entries that have changed."""
         fresh = {k: v for k, v in changes.items() if self.state.get(k) != v}
         if fresh:
+            message = {name: self._changed_parts(name, entry) for name, entry in fresh.items()}
             with param.parameterized.discard_events(self):
                 self.state = {**self.state, **fresh}
-            self._send_msg({"state": fresh})
+            self._send_msg({"state": message})
+
+    def _changed_parts(self, name: str, entry: Any) -> Any:
+        if name not in self._piecewise:
+            return entry
+        before = self.state.get(name, {})
+        return {key: part for key, part in entry.items() if before.get(key) != part}
 
     def tell(self, message: dict[str, Any]) -> None:
         """Send a one-off answer (a table, a file, a problem) to the browser."""
@@ -52,8 +62,11 @@ class Component(JSComponent):
 class Card(Component):
     """Prediction, controls, charts, sentence, readouts, arithmetic and tools of one section.
 
-    `state` has `values` (of the controls) and `result` (all that is read).
+    `state` has `values` (of the controls), `result` (all that is read) and `progress`. Values
+    travel one control at a time: one of them may be a long text.
     """
+
+    _piecewise = ("values",)
 
     spec = param.Dict(default={})
     charts = Children(default=[])

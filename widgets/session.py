@@ -72,7 +72,7 @@ class Session:
         values = self.model.link_values()
         defaults: dict[str, Any] = dict(DEFAULTS)
         for view in self.views.values():
-            values.update(view.model.inputs())
+            values.update(view.model.link_values())
             defaults.update(view.model.defaults())
         return format_state(values, defaults)
 
@@ -80,7 +80,7 @@ class Session:
         """Read a link into the models, scenario first; returns what was left out and why."""
         own = set(PAGE_NAMES)
         readers = self.model.readers()
-        section_names = {name for model in models.values() for name in model.input_names()}
+        section_names = {name for model in models.values() for name in model.linked_names()}
         mine = {k: v for k, v in pairs.items() if k not in own | section_names}
         values, problems = parse_state(mine, readers)
         try:
