@@ -55,7 +55,7 @@ export function render({ model, el, view }) {
   const openTables = new Map();
   const figures = spec.charts.map((chart) => {
     const sentence = h("p", { class: "sentence", id: freshId("sentence") });
-    const host = h("div", { class: "canvas" });
+    const host = h("div", { class: "canvas", style: chart.height === 300 ? null : `min-height: ${chart.height}px` });
     const table = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": `Data of “${chart.title}”` });
     const data = h("details", {
       class: "data",
@@ -219,8 +219,10 @@ export function render({ model, el, view }) {
     h("ul", {}, ...spec.assumptions.map((text) => h("li", {}, text))));
   const tools = h("div", { class: "tools" }, presets, h("span", { class: "grow" }), link);
 
+  const later = figures.filter((_, i) => spec.charts[i].below);
   const root = h("div", { class: "widget" }, predict, front, more, problem, progress,
-    h("div", { class: "charts" }, ...figures), beside, strips, summary, notes, readouts, all, arithmetic, assumptions, python, tools);
+    h("div", { class: "charts" }, ...figures.filter((_, i) => !spec.charts[i].below)), beside, strips, summary, notes,
+    readouts, all, arithmetic, later.length ? h("div", { class: "charts below" }, ...later) : null, assumptions, python, tools);
 
   const update = () => {
     for (const [key, control] of controls) if (state.values[key]) control.update(state.values[key]);

@@ -72,7 +72,7 @@ class Strip:
     """A row of small texts in order, such as tokens: each item is (text, kind).
 
     Kinds have a look each, never by colour alone: "kept" solid, "struck" struck through,
-    "corrected" boxed, "prompt" pale, "now" underlined.
+    "corrected" boxed, "prompt" and "next" pale, "past" plain, "now" underlined.
     """
 
     name: str
@@ -94,11 +94,17 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ChartSpec:
-    """A chart's name, its title for everyone and its caption below the canvas."""
+    """A chart's name, its title for everyone and its caption below the canvas.
+
+    `below` puts it under the readouts, for what is read after them. `height` is its canvas's, in
+    pixels, kept free until it is drawn.
+    """
 
     name: str
     title: str
     caption: str
+    below: bool = False
+    height: int = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,9 +291,13 @@ class SectionModel(param.Parameterized):
                     listed = ", ".join(map(str, options))
                     raise ValueError(f"{control.label} must be one of {listed}, got {value}")
 
+    def check_together(self, inputs: Mapping[str, Any]) -> None:
+        """Raise `ValueError` where inputs, each of them valid, do not go together."""
+
     def apply(self, values: Mapping[str, Any]) -> None:
         """Set inputs after checking all of them; on a refusal nothing has changed."""
         self.check(values)
+        self.check_together({**self.inputs(), **values})
         whole = {name for name in values if isinstance(self.param[name], param.Integer)}
         self.param.update(**{k: int(v) if k in whole else v for k, v in values.items()})
 

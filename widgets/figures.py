@@ -53,7 +53,7 @@ class Chart:
     ) -> None:
         self.name = name
         self.sources: dict[str, ColumnDataSource] = {}
-        self._painted: list[tuple[Model, str, str]] = []
+        self._painted: list[tuple[Model, str, str | tuple[str, ...]]] = []
         self.figure = figure(
             name=name,
             height=height,
@@ -98,15 +98,18 @@ class Chart:
             for attribute in ("axis_label_text_color", "major_label_text_color"):
                 self.paint(axis, attribute, "soft")
 
-    def paint(self, model: Model, attribute: str, role: str) -> None:
-        """Give `attribute` of `model` the colour of a role, now and on each change of theme."""
+    def paint(self, model: Model, attribute: str, role: str | tuple[str, ...]) -> None:
+        """Give `attribute` of `model` the colour of a role, now and on each change of theme.
+
+        Several roles give a list of colours: a mapper's palette.
+        """
         self._painted.append((model, attribute, role))
-        setattr(model, attribute, theme.colour(role, "light"))
+        setattr(model, attribute, _colours(role, "light"))
 
     def apply_theme(self, name: theme.Theme) -> None:
         """Repaint in another theme."""
         for model, attribute, role in self._painted:
-            setattr(model, attribute, theme.colour(role, name))
+            setattr(model, attribute, _colours(role, name))
 
     def source(self, name: str, columns: Sequence[str]) -> ColumnDataSource:
         """A named source with empty columns."""
@@ -232,21 +235,29 @@ class Chart:
                 axis.visible = bool(positions)
 
     def replace(self, source: str, columns: Mapping[str, Any]) -> None:
-        """Put new columns into a source.
+        """Put new columns into a source; nothing is sent where they are what it holds.
 
         Short columns travel as plain lists inside the one patch; numpy arrays would each take
         websocket frames of their own.
         """
-        self.sources[source].data = {
+        fresh = {
             name: column.tolist() if isinstance(column, np.ndarray) else list(column)
             for name, column in columns.items()
         }
+        if self.sources[source].data != fresh:
+            self.sources[source].data = fresh
 
     def set_range(self, axis: str, start: float, end: float) -> None:
         """Move an axis; nothing is sent where it already stands there."""
         span = self.figure.x_range if axis == "x" else self.figure.y_range
         if (span.start, span.end) != (start, end):
             span.update(start=start, end=end)
+
+
+def _colours(role: str | tuple[str, ...], name: theme.Theme) -> str | list[str]:
+    if isinstance(role, str):
+        return theme.colour(role, name)
+    return [theme.colour(one, name) for one in role]
 
 
 def nice_ceiling(value: float) -> float:

@@ -199,7 +199,13 @@ class SectionView(Viewer):
             "controls": [control.shown() for control in model.controls],
             "presets": [preset.name for preset in model.presets],
             "charts": [
-                {"name": chart.name, "title": chart.title, "caption": chart.caption}
+                {
+                    "name": chart.name,
+                    "title": chart.title,
+                    "caption": chart.caption,
+                    "below": chart.below,
+                    "height": chart.height,
+                }
                 for chart in model.charts
             ],
             "assumptions": list(model.assumptions),

@@ -91,8 +91,11 @@ class Session:
             model.scenario = self.model.scenario
             readers = model.readers()
             chosen, wrong = parse_state({k: v for k, v in pairs.items() if k in readers}, readers)
-            model.apply({**model.defaults(), **chosen})
             problems += wrong
+            try:
+                model.apply({**model.defaults(), **chosen})
+            except ValueError as error:
+                problems.append(f"A part of the link was left out: {error}.")
         return problems
 
     def _set(self, body: Any) -> None:

@@ -6,6 +6,12 @@ from typing import Literal
 
 Theme = Literal["light", "dark"]
 
+
+def _owners(*colours: str) -> dict[str, str]:
+    """owner1, owner2, …: whose block it is; the request's letter is always written beside it."""
+    return {f"owner{place}": colour for place, colour in enumerate(colours, 1)}
+
+
 # compute, bandwidth, prefill and decode stay apart under the three colour-vision deficiencies.
 COLOURS: dict[Theme, dict[str, str]] = {
     "light": {
@@ -22,6 +28,7 @@ COLOURS: dict[Theme, dict[str, str]] = {
         "idle": "#b8b2a6",
         "focus": "#1a5fb4",
         "alarm": "#a02c1c",
+        **_owners("#7b4fa3", "#b8620b", "#1f7a99", "#a8386b", "#62791c", "#5a5f6d"),
     },
     "dark": {
         "paper": "#16171a",
@@ -37,6 +44,7 @@ COLOURS: dict[Theme, dict[str, str]] = {
         "idle": "#5c5d63",
         "focus": "#8ab4f8",
         "alarm": "#ff9a8a",
+        **_owners("#b795e0", "#e0a05a", "#6cbfdc", "#e58bb3", "#a9bf62", "#a3a9b8"),
     },
 }
 
