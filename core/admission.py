@@ -123,7 +123,7 @@ class Admission:
         policy = self.policy
         if self.commit > self.safe_byte and not self.secure(1):
             left = policy.token_budget - self.batch
-        if not policy.continuous and not self.live:
+        if not policy.continuous:
             self._form_batch()
         if self.pending:
             left = self._continue_prefills(left)
@@ -182,7 +182,10 @@ class Admission:
         return request, self.prompt[request] + self.kept[request][0]
 
     def _form_batch(self) -> None:
-        """Static batching: what has arrived joins, up to slots and cache; then the door closes."""
+        """Static batching: what has arrived joins, up to slots and cache; then the door closes.
+
+        It opens again (`open_at`) once nobody runs.
+        """
         while self.open_at <= self.now and self.live < self.policy.max_sequences:
             request, target = self._front()
             offset = self._admit(request, target)

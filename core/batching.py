@@ -64,8 +64,9 @@ class Batching:
     @property
     def slot(self) -> Ints:
         """The slot that each request sits in: the lowest one free when it starts."""
-        request, begin, end = residences(self.log)
-        return slots(begin, end)[np.argsort(request)]
+        # Nobody is preempted here, so that residences are in order of request.
+        _, begin, end = residences(self.log)
+        return slots(begin, end)
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """One row a request, as a Gantt chart draws it."""

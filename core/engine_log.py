@@ -6,7 +6,9 @@ first + 2·growth, … seconds (or units).
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +63,28 @@ class EngineLog:
     total_steps: int
 
 
+class _Growing:
+    """Columns of one type that are appended to; room is made for twice as much when it runs out."""
+
+    __slots__ = ("_filled", "_table")
+
+    def __init__(self, columns: int, expected: int, dtype: type[np.float64 | np.int64]) -> None:
+        self._table = np.empty((columns, expected), dtype=dtype)
+        self._filled = 0
+
+    def append(self, rows: NDArray[Any]) -> None:
+        end = self._filled + len(rows)
+        if end > self._table.shape[1]:
+            larger = np.empty((self._table.shape[0], 2 * end), dtype=self._table.dtype)
+            larger[:, : self._filled] = self._table[:, : self._filled]
+            self._table = larger
+        self._table[:, self._filled : end] = rows.T
+        self._filled = end
+
+    def columns(self) -> NDArray[Any]:
+        return self._table[:, : self._filled]
+
+
 class LogBuilder:
     """Flat lists that the engine appends to, packed into arrays every now and then.
 
@@ -69,7 +93,7 @@ class LogBuilder:
     """
 
     __slots__ = (
-        "_chunk_parts",
+        "_chunks",
         "_counts",
         "_times",
         "admitted",
@@ -85,31 +109,32 @@ class LogBuilder:
     def __init__(self, requests: int) -> None:
         self.runs: list[float] = []
         self.chunks: list[int] = []
-        self.admitted = [-1.0] * requests
-        self.first_token = [-1.0] * requests
-        self.finish = [-1.0] * requests
+        self.admitted = array("d", [-1.0]) * requests
+        self.first_token = array("d", [-1.0]) * requests
+        self.finish = array("d", [-1.0]) * requests
         self.recomputed: list[float] = []
         self.resumptions: list[float] = []
         self.preemptions: list[Preemption] = []
-        self._times: list[Floats] = []
-        self._counts: list[Ints] = []
-        self._chunk_parts: list[Ints] = []
+        # A quiet server has some three runs a request; what is not filled is never touched.
+        self._times = _Growing(3, 3 * requests + 100, np.float64)
+        self._counts = _Growing(4, 3 * requests + 100, np.int64)
+        self._chunks = _Growing(_CHUNK_COLUMNS, requests + 100, np.int64)
 
     def pack(self) -> None:
         """Move what has been appended since the last call into arrays."""
         runs = np.fromiter(self.runs, np.float64, len(self.runs)).reshape(-1, _RUN_COLUMNS)
         chunks = np.fromiter(self.chunks, np.int64, len(self.chunks)).reshape(-1, _CHUNK_COLUMNS)
-        self._times.append(runs[:, :3].T.copy())
-        self._counts.append(runs[:, 3:].T.astype(np.int64))
-        self._chunk_parts.append(chunks.T.copy())
+        self._times.append(runs[:, :3])
+        self._counts.append(runs[:, 3:])
+        self._chunks.append(chunks)
         self.runs.clear()
         self.chunks.clear()
 
     def build(self, end: float, total_steps: int) -> EngineLog:
         """The whole log, once everything is packed."""
-        start, first, growth = np.concatenate(self._times, axis=1)
-        steps, decoding, context, prefill = np.concatenate(self._counts, axis=1)
-        step, request, offset, tokens = np.concatenate(self._chunk_parts, axis=1)
+        start, first, growth = self._times.columns()
+        steps, decoding, context, prefill = self._counts.columns()
+        step, request, offset, tokens = self._chunks.columns()
         return EngineLog(
             start=start,
             first=first,
@@ -122,9 +147,9 @@ class LogBuilder:
             chunk_request=request,
             chunk_offset=offset,
             chunk_token=tokens,
-            admitted=np.fromiter(self.admitted, np.float64, len(self.admitted)),
-            first_token=np.fromiter(self.first_token, np.float64, len(self.first_token)),
-            finish=np.fromiter(self.finish, np.float64, len(self.finish)),
+            admitted=np.frombuffer(self.admitted),
+            first_token=np.frombuffer(self.first_token),
+            finish=np.frombuffer(self.finish),
             recomputed=np.array(self.recomputed).reshape(-1, 3),
             resumed=np.array(self.resumptions).reshape(-1, 3),
             preemptions=tuple(self.preemptions),

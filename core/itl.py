@@ -28,7 +28,7 @@ class ItlDistribution:
     """Gaps between tokens, in seconds (or in units, of an engine that runs in units).
 
     All four arrays have shape (runs,). Run r holds the values first_s + j·growth_s for j in
-    0..steps−1, each `weight` times; growth is never negative.
+    0..steps−1, each `weight` times; growth is never negative, and a weight may be 0.
     """
 
     first_s: Floats
@@ -43,9 +43,7 @@ class ItlDistribution:
         A request that was preempted also has one long gap, from the last token it had made to the
         one that its recomputed prefill gave it.
         """
-        seen = log.decoding > 0
-        first, growth = log.first[seen], log.growth[seen]
-        steps, weight = log.steps[seen], log.decoding[seen]
+        first, growth, steps, weight = log.first, log.growth, log.steps, log.decoding
         if log.recomputed.size:
             gaps = log.recomputed[:, 2] - log.recomputed[:, 1]
             ones = np.ones(gaps.size, dtype=np.int64)
@@ -69,23 +67,27 @@ class ItlDistribution:
     @property
     def least_s(self) -> float:
         """The shortest gap; NaN where there are none."""
-        return float(self.first_s.min()) if self.count else float("nan")
+        if not self.count:
+            return float("nan")
+        return float(self.first_s.min(where=self.weight > 0, initial=np.inf))
 
     @property
     def worst_s(self) -> float:
         """The longest gap; NaN where there are none."""
-        return float(self._last().max()) if self.count else float("nan")
+        return self._worst(self._last()) if self.count else float("nan")
 
     def at_most(self, values_s: ArrayLike) -> Ints:
-        """How many gaps are at most each of `values_s`. Shape: that of `values_s`, flattened."""
-        values = np.asarray(values_s, dtype=np.float64).ravel()
+        """How many gaps are at most each of `values_s`. Shape: that of `values_s`."""
+        given = np.asarray(values_s, dtype=np.float64)
+        values = given.ravel()
         order = np.argsort(values)
         counts = np.empty(values.size, dtype=np.int64)
         counts[order] = _at_most(self, values[order])
-        return counts
+        return counts.reshape(given.shape)
 
     def share_at_most(self, values_s: ArrayLike) -> Floats:
-        """The cumulative distribution at each of `values_s`."""
+        """The cumulative distribution at each of `values_s`; refused where there is no gap."""
+        self._refuse_empty()
         return self.at_most(values_s) / self.count
 
     def quantile(self, shares: ArrayLike) -> Floats:
@@ -95,14 +97,20 @@ class ItlDistribution:
         Worked value: gaps of 1, 2, 3 and 10 s have their median at 2.5 s.
         """
         wanted = validate.array("shares", shares, 0, 1)
-        if not self.count:
-            raise ValueError("quantiles need at least one gap; every request has a single token")
+        self._refuse_empty()
         place = wanted.ravel() * (self.count - 1)
         below = np.floor(place).astype(np.int64)
         above = np.minimum(below + 1, self.count - 1)
         ranks, where = np.unique(np.concatenate([below, above]), return_inverse=True)
         low, high = np.split(self._order_statistics(ranks)[where], 2)
         return np.asarray(low + (high - low) * (place - below)).reshape(wanted.shape)
+
+    def _refuse_empty(self) -> None:
+        if not self.count:
+            raise ValueError("a distribution needs at least one gap; every answer has one token")
+
+    def _worst(self, last: Floats) -> float:
+        return float(last.max(where=self.weight > 0, initial=-np.inf))
 
     def _last(self) -> Floats:
         return self.first_s + self.growth_s * (self.steps - 1)
@@ -115,28 +123,24 @@ class ItlDistribution:
         that reach between those are looked into.
         """
         last, sizes = self._last(), (self.steps * self.weight).astype(np.float64)
-        least, worst = self.least_s, self.worst_s
+        least, worst = self.least_s, self._worst(last)
         width = (worst - least) / _CELLS
         if width < 4 * np.spacing(worst):
             return self._values_at(ranks, float(np.nextafter(least, -np.inf)), worst)
-        first_cell = np.minimum((self.first_s - least) / width, _CELLS - 1).astype(np.int64)
-        last_cell = np.minimum((last - least) / width, _CELLS - 1).astype(np.int64)
+        first_cell = np.clip((self.first_s - least) / width, 0, _CELLS - 1).astype(np.int64)
+        last_cell = np.clip((last - least) / width, 0, _CELLS - 1).astype(np.int64)
         starts = np.cumsum(np.bincount(first_cell, sizes, _CELLS)).astype(np.int64)
         ends = np.cumsum(np.bincount(last_cell, sizes, _CELLS)).astype(np.int64)
-        brackets = np.stack(
-            [
-                np.searchsorted(starts, ranks, side="right"),
-                np.searchsorted(ends, ranks, side="right"),
-            ]
-        )
+        lows = np.searchsorted(starts, ranks, side="right")
+        highs = np.searchsorted(ends, ranks, side="right")
         found = np.empty(ranks.size)
-        cells, group = np.unique(brackets, axis=1, return_inverse=True)
-        for i, (low, high) in enumerate(cells.T):
+        for code in np.unique(lows * _CELLS + highs):
+            low, high = divmod(int(code), _CELLS)
             near = np.flatnonzero((last_cell >= low) & (first_cell <= high))
             reaching = ItlDistribution(
                 self.first_s[near], self.growth_s[near], self.steps[near], self.weight[near]
             )
-            mine = group.ravel() == i
+            mine = (lows == low) & (highs == high)
             below = int(ends[low - 1]) if low else 0
             found[mine] = reaching._values_at(
                 ranks[mine] - below, least + width * (low - 1), least + width * (high + 2)
@@ -145,14 +149,15 @@ class ItlDistribution:
 
     def _values_at(self, ranks: Ints, low: float, high: float) -> Floats:
         """The values at `ranks`, all of which lie in (low, high]."""
-        start = self._up_to(np.full(self.first_s.size, low))
-        stop = self._up_to(np.full(self.first_s.size, high))
-        ranks = ranks - int(start @ self.weight)
+        start, stop = np.zeros_like(self.steps), self.steps
+        if int(self.steps.sum()) > _FEW_VALUES:
+            start, stop = self._up_to(low), self._up_to(high)
+            ranks = ranks - int(start @ self.weight)
         while int((stop - start).sum()) > _FEW_VALUES:
             middle = low + (high - low) / 2
             if not low < middle < high:
                 return np.full(ranks.size, high)
-            split = self._up_to(np.full(start.size, middle))
+            split = self._up_to(middle)
             below = int((split - start) @ self.weight)
             if below > ranks.max():
                 stop, high = split, middle
@@ -168,11 +173,11 @@ class ItlDistribution:
         at = np.searchsorted(np.cumsum(self.weight[run[order]]), ranks, side="right")
         return np.asarray(values[order[at]], dtype=np.float64)
 
-    def _up_to(self, limit: Floats) -> Ints:
+    def _up_to(self, limit: float) -> Ints:
         return _values_at_most(self.first_s, self.growth_s, self.steps, limit)
 
 
-def _values_at_most(first: Floats, growth: Floats, steps: Ints, limit: Floats) -> Ints:
+def _values_at_most(first: Floats, growth: Floats, steps: Ints, limit: Floats | float) -> Ints:
     """How many of first, first + growth, … (`steps` of them) are at most `limit`, run by run."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         nth = np.floor((limit - first) / growth)

@@ -56,7 +56,8 @@ class Xorshift32:
 class RequestStream:
     """Requests in order of arrival.
 
-    `arrival` is in whole steps or in seconds, as `unit` says ("steps" or "s"), and never falls;
+    `arrival` is in whole steps or in seconds, as `unit` says ("steps" or "s"), counts from the
+    stream's own zero (so at most 10⁸ s, which is three years), and never falls;
     `prompt_token` and `output_token` are at least 1. All three have shape (requests,) and are
     read-only. `hash_ids`, where a trace has them, holds for each request the ids of its prompt's
     cache blocks, front first. `source` says in words where the stream comes from. Raises
@@ -72,7 +73,9 @@ class RequestStream:
 
     def __post_init__(self) -> None:
         validate.choice("unit", self.unit, ("steps", "s"))
-        arrival = validate.array("arrival", self.arrival, 0, 1e12).astype(np.float64)
+        # A clock in seconds must still resolve a step of a millisecond to nine digits or so.
+        latest = 1e12 if self.unit == "steps" else 1e8
+        arrival = validate.array("arrival", self.arrival, 0, latest).astype(np.float64)
         if arrival.ndim != 1 or not 1 <= arrival.size <= MAX_REQUESTS:
             raise ValueError(
                 f"a stream must have 1 to {MAX_REQUESTS:,} requests in one row, "
@@ -116,12 +119,13 @@ class RequestStream:
         The shape of the arrivals (bursts, quiet times) and every length stay as they are. Raises
         `ValueError` where all requests arrive at once.
         """
+        validate.choice("unit of the stream", self.unit, ("s",))
         rate = validate.number("rate_per_s", rate_per_s, 0, 1e9, open_low=True)
         span = float(self.arrival[-1] - self.arrival[0])
         if span <= 0:
             raise ValueError("at_rate needs arrivals at two different times at least")
         scale = (len(self) - 1) / span / rate
-        return replace(self, arrival=(self.arrival - self.arrival[0]) * scale, unit="s")
+        return replace(self, arrival=(self.arrival - self.arrival[0]) * scale)
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """One row a request: index, arrival, prompt and output tokens."""

@@ -208,7 +208,8 @@ def simulate(
     `token_budget` caps the tokens of a step (None: no cap); decodes come first. `chunked` lets a
     prompt be split over steps; without it a prompt waits until it fits whole. `policy` is
     "continuous" or "static" (a batch is formed when nothing runs, and runs until its last answer
-    ends). `max_chunk_token` caps one request's chunk in a step.
+    ends; a slot whose answer has ended stays empty and costs nothing). `max_chunk_token` caps one
+    request's chunk in a step.
 
     The cache is what `reserved_fraction` of memory leaves beside the weights, or `cache_token`
     tokens, in blocks of `block_token`; with both None it has no end. A prompt's blocks are taken

@@ -128,6 +128,33 @@ def servers(draw):
     return scenario, stream, options, slow
 
 
+@st.composite
+def crowded_servers(draw):
+    """Requests that keep coming while a cache of one or two answers is full."""
+    scenario = draw(scenarios())
+    count = draw(st.integers(4, 14))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    stream = RequestStream(
+        np.sort(generator.random(count)) * draw(st.sampled_from([1e-3, 1e-2, 0.1])) * count,
+        generator.integers(1, draw(st.sampled_from([5, 60])), count),
+        generator.integers(1, 120, count),
+    )
+    longest = int((stream.prompt_token + stream.output_token - 1).max())
+    block = draw(st.sampled_from([1, 4, 16]))
+    need = step_by_step.cache_bytes(scenario, longest, block)
+    token_byte = scenario.model.kv_bytes_per_token(scenario.cache_byte)
+    tokens = math.ceil(draw(st.sampled_from([1.0, 1.2, 1.5, 2.0])) * need / token_byte)
+    budget = draw(st.sampled_from([None, 16, 64]))
+    options = {"token_budget": budget, "cache_token": tokens, "block_token": block}
+    slow = {
+        "budget": math.inf if budget is None else budget,
+        "max_sequences": 256,
+        "capacity_byte": tokens * token_byte,
+        "block": block,
+    }
+    return scenario, stream, options, slow
+
+
 def rows(stream):
     """A stream as the oracle takes it."""
     return list(

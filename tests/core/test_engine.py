@@ -7,14 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.admission import Policy
+from core.admission import UNLIMITED, Policy
+from core.cache_room import CountedRoom
+from core.devices import DEVICES
 from core.engine import Engine, StoppedError
+from core.models import MODELS
 from core.requests import RequestStream, fixed_batch
 from core.roofline import cost_of_totals, scenario_step_cost, step_costs
+from core.scenario import Scenario
 from core.scheduling import simulate
 from core.step_terms import StepTerms
 from tests.core.oracles import step_by_step
-from tests.core.scheduling_cases import rows, scenarios, servers, streams
+from tests.core.scheduling_cases import crowded_servers, rows, scenarios, servers, streams
 
 close = {"rtol": 1e-9, "atol": 1e-15}
 
@@ -41,6 +45,36 @@ def test_every_request_is_admitted_preempted_and_finished_when_it_is_step_by_ste
     assert result.steps == len(slow.steps)
     preempted = [(event.step, event.request, event.generated_token) for event in result.preemptions]
     assert preempted == slow.preempted
+
+
+@settings(max_examples=120, deadline=None)
+@given(crowded_servers())
+def test_a_cache_that_is_always_full_preempts_as_it_does_step_by_step(server):
+    result, slow = both(server)
+    preempted = [(event.step, event.request, event.generated_token) for event in result.preemptions]
+    assert preempted == slow.preempted
+    np.testing.assert_allclose(
+        result.log.finish, [job.token_times[-1] for job in slow.jobs], **close
+    )
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        [(0.0, 32, 47), (0.0, 48, 100), (0.59, 60, 61), (0.62, 43, 32), (0.75, 11, 52)],
+        [(0.0, 56, 96), (0.0, 48, 113), (0.13, 21, 82), (0.17, 58, 28), (1.2, 23, 56)],
+    ],
+)
+def test_room_granted_to_some_is_not_kept_when_another_joins(requests):
+    """Twenty blocks, found to last for a while; then a short prompt is let in, and grows too."""
+    stream = RequestStream(*(np.array(column) for column in zip(*requests, strict=True)))
+    options = {"token_budget": None, "cache_token": 320, "block_token": 16}
+    slow = {"capacity_byte": 320 * 131_072.0, "block": 16}
+    scenario = Scenario(MODELS["8B"], DEVICES["A100"])
+    result, slow = both((scenario, stream, options, slow))
+    preempted = [(event.step, event.request, event.generated_token) for event in result.preemptions]
+    assert preempted == slow.preempted
+    assert len(preempted) > 0
 
 
 @settings(max_examples=120, deadline=None)
@@ -111,6 +145,33 @@ def test_every_prompt_token_and_every_answer_token_is_made_once(server):
     assert np.all(log.admitted >= stream.arrival)
 
 
+@settings(max_examples=60, deadline=None)
+@given(servers())
+def test_the_engines_books_are_empty_when_everybody_has_finished(server):
+    scenario, stream, options, slow = server
+    terms = StepTerms.of(scenario)
+    policy = Policy(
+        continuous=slow["continuous"],
+        token_budget=options["token_budget"] or UNLIMITED,
+        chunked=options["chunked"],
+        max_sequences=options["max_sequences"],
+        max_chunk_token=options["max_chunk_token"] or UNLIMITED,
+    )
+    room = None
+    if "cache_token" in options:
+        room = CountedRoom(terms, slow["capacity_byte"], options["block_token"])
+    engine = Engine(stream, terms, policy, room)
+    engine.run()
+    assert (engine.batch, engine.context, engine.live, engine.commit) == (0, 0, 0, 0.0)
+    assert not engine.finishing
+    assert not engine.pending
+    assert not engine.resumed
+    assert not engine.kept
+    if engine.windows is not None:
+        assert engine.windows.flop == engine.windows.flop_growth == 0
+        assert engine.windows.byte == pytest.approx(0, abs=1e-6)
+
+
 @settings(max_examples=80, deadline=None)
 @given(servers())
 def test_no_step_exceeds_the_token_budget_or_the_slots(server):
@@ -159,10 +220,6 @@ def test_a_run_of_decodes_costs_what_the_roofline_says_of_each_step(scenario, st
 
 
 def test_one_request_alone_takes_its_prefill_and_then_one_decode_step_a_token():
-    from core.devices import DEVICES
-    from core.models import MODELS
-    from core.scenario import Scenario
-
     textbook = Scenario(MODELS["8B"], DEVICES["A100"])
     stream = RequestStream(np.array([3.0]), np.array([1000]), np.array([101]))
     result = simulate(stream, textbook, token_budget=None)
@@ -202,3 +259,4 @@ def test_a_long_stream_is_no_different_from_a_short_one_repeated():
     expected = Engine(one, StepTerms.unit(), policy).run().finish
     assert np.array_equal(log.finish - many.arrival, np.tile(expected, repeats))
     assert log.steps.sum() == log.total_steps == 14 * repeats
+    assert log.chunk_token.sum() == many.prompt_token.sum()

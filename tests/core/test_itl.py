@@ -32,8 +32,8 @@ def written_out(rows):
 sixteenths = st.integers(1, 200).map(lambda n: n / 16)
 growths = st.sampled_from([0.0, 0.0, 1 / 16, 1 / 4, 3.0, 1e-7, 0.01])
 run_rows = st.lists(
-    st.tuples(sixteenths, growths, st.integers(1, 40), st.integers(1, 9)), min_size=1, max_size=12
-)
+    st.tuples(sixteenths, growths, st.integers(1, 40), st.integers(0, 9)), min_size=1, max_size=12
+).filter(lambda rows: any(weight for *_, weight in rows))
 
 
 @settings(max_examples=120, deadline=None)
@@ -63,6 +63,16 @@ def test_counts_are_those_of_the_values_written_out(rows, limits):
     np.testing.assert_allclose(share, counts / values.size)
 
 
+@given(st.floats(0.001, 0.1), st.floats(1e-7, 0.01), st.integers(1, 60), st.integers(0, 59))
+def test_a_limit_on_a_value_counts_that_value(first, growth, steps, at):
+    """Where the value lies is found by a division, which may fall on either side of it."""
+    rows = [(first, growth, steps, 3)]
+    value = first + growth * at
+    limits = [np.nextafter(value, 0), value, np.nextafter(value, 1)]
+    expected = [int((written_out(rows) <= limit).sum()) for limit in limits]
+    assert distribution(rows).at_most(limits).tolist() == expected
+
+
 @given(run_rows)
 def test_count_mean_and_ends_are_those_of_the_values_written_out(rows):
     values, kept = written_out(rows), distribution(rows)
@@ -86,6 +96,7 @@ def test_values_that_differ_in_the_last_bit_are_told_apart():
 def test_a_shape_is_kept_and_shares_outside_0_to_1_are_refused():
     kept = distribution([(1, 0.5, 4, 2)])
     assert kept.quantile([[0, 1], [0.5, 0.5]]).shape == (2, 2)
+    assert kept.at_most([[0.5, 1.0, 9.0]]).tolist() == [[0, 2, 8]]
     with pytest.raises(ValueError, match="shares must be in"):
         kept.quantile(1.5)
 
@@ -96,3 +107,5 @@ def test_without_a_gap_there_is_no_quantile_and_no_mean():
     assert np.isnan([empty.mean_s, empty.least_s, empty.worst_s]).all()
     with pytest.raises(ValueError, match="at least one gap"):
         empty.quantile(0.5)
+    with pytest.raises(ValueError, match="at least one gap"):
+        empty.share_at_most(0.5)

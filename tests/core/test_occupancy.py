@@ -14,6 +14,8 @@ from tests.core.scheduling_cases import servers
 def test_the_lowest_free_slot_is_taken_and_a_slot_is_free_when_it_ends():
     begin, end = np.array([0.0, 0.0, 2.0, 2.0, 3.0]), np.array([3.0, 2.0, 4.0, 9.0, 5.0])
     assert slots(begin, end).tolist() == [0, 1, 1, 2, 0]
+    begin, end = np.array([0.0, 0.0, 0.0, 5.0, 5.0]), np.array([1.0, 2.0, 3.0, 6.0, 7.0])
+    assert slots(begin, end).tolist() == [0, 1, 2, 0, 1]
 
 
 stretches = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), min_size=1, max_size=30)

@@ -172,6 +172,8 @@ def test_another_rate_keeps_the_shape_of_the_arrivals():
     assert made.prompt_token.tolist() == [1, 2, 3]
     with pytest.raises(ValueError, match="two different times"):
         fixed_batch(3, 1, 1).at_rate(1.0)
+    with pytest.raises(ValueError, match="unit of the stream must be one of s; got 'steps'"):
+        fixed_batch(3, 1, 1, unit="steps").at_rate(1.0)
 
 
 def test_seconds_and_steps_turn_into_one_another():
@@ -202,6 +204,7 @@ def test_a_streams_arrays_are_its_own_and_read_only():
         (([1.0, 0.5], [1, 1], [1, 1]), "request 1 arrives at 0.5, after 1"),
         (([-1.0], [1], [1]), "arrival must be in"),
         (([np.nan], [1], [1]), "arrival must be in"),
+        (([1.7e9], [1], [1]), r"arrival must be in \[0, 100,000,000\], got 1.7e"),
         (([0.0], [0], [1]), "prompt_token must be in"),
         (([0.0], [1], [0]), "output_token must be in"),
         (([0.0], [1.5], [1]), "prompt_token must be whole tokens"),

@@ -162,6 +162,9 @@ def test_columns_have_one_length_and_runs_follow_one_another():
         assert {len(values) for values in table.values()} == {length}
     runs = result.runs()
     assert np.all(runs["start_s"][1:] >= runs["end_s"][:-1] - 1e-12)
+    together = replace(requests, arrival=np.zeros(40))
+    busy = simulate(together, TEXTBOOK, token_budget=256).runs()
+    np.testing.assert_allclose(busy["start_s"][1:], busy["end_s"][:-1], rtol=1e-12)
     assert runs["step"][-1] + runs["steps"][-1] == result.steps
     assert runs["end_s"][-1] == pytest.approx(result.log.end)
 

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.devices import DEVICES
+from core.models import MODELS
 from core.roofline import scenario_step_cost
+from core.scenario import Scenario
 from core.step_terms import StepTerms, WindowExcess
 from tests.core.scheduling_cases import scenarios
 
@@ -78,10 +81,6 @@ def test_what_windows_spare_is_kept_up_to_date_from_step_to_step(scenario, joini
 
 
 def test_the_textbook_coefficients_are_the_worked_ones():
-    from core.devices import DEVICES
-    from core.models import MODELS
-    from core.scenario import Scenario
-
     terms = StepTerms.of(Scenario(MODELS["8B"], DEVICES["A100"]))
     assert terms.token_flop == 1.6e10
     assert terms.decode_flop == terms.prefill_flop == 524_288
