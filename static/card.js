@@ -74,7 +74,7 @@ export function render({ model, el, view }) {
     }
     hosts.set(chart.name, host);
     sentences.set(chart.name, sentence);
-    return h("figure", { role: "group", "aria-label": chart.title, "aria-describedby": sentence.id },
+    return h("figure", { class: chart.wide ? "wide" : null, role: "group", "aria-label": chart.title, "aria-describedby": sentence.id },
       h("h3", {}, chart.title),
       h("div", { class: "stack" }, frame, covered.has(chart.name) ? h("div", { class: "cover" }, "Covered until you have made your prediction") : null),
       h("figcaption", {}, chart.caption), tools);

@@ -85,7 +85,8 @@ class Job:
     """Work too long for a slider: `work(report)` returns a `SectionResult`.
 
     It calls `report(fraction)` now and then and stops, returning None, once that says False. The
-    page shows a progress bar with a cancel button and keeps the last good result meanwhile.
+    page shows a progress bar with a cancel button and keeps the last good result meanwhile. A
+    `ValueError` refuses in a reader's words, as it does everywhere.
     """
 
     text: str
@@ -97,7 +98,7 @@ class ChartSpec:
     """A chart's name, its title for everyone and its caption below the canvas.
 
     `below` puts it under the readouts, for what is read after them. `height` is its canvas's, in
-    pixels, kept free until it is drawn.
+    pixels, kept free until it is drawn. `wide` gives it the whole width of the card.
     """
 
     name: str
@@ -105,6 +106,7 @@ class ChartSpec:
     caption: str
     below: bool = False
     height: int = 300
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +214,21 @@ class SectionModel(param.Parameterized):
         if outcome.then is not None:
             self._start(outcome.then)
 
+    def job_done(self, result: SectionResult) -> None:
+        """A job's result is here; a section whose job read a file takes over what it read."""
+        self.result = result
+
+    def job_given_up(self) -> None:
+        """The reader cancelled the job, or it refused: nothing comes of it."""
+
     def _start(self, job: Job) -> None:
         """Hand the job to the view's runner, or do it here and now where there is none."""
         if self.runner is not None and self.result is not None:
             self.runner(job)
         else:
-            self.result = job.work(lambda _: True)
+            outcome = job.work(lambda _: True)
+            if outcome is not None:
+                self.job_done(outcome)
 
     def _stop(self) -> None:
         if self.runner is not None:

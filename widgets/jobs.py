@@ -22,14 +22,15 @@ class JobRunner:
     """Runs one job at a time for one card; a newer job, or a cancel, makes the older one stop.
 
     `on_progress(fraction, text)` and `on_done(result)` are called on the document's own thread;
-    `on_done(None)` means that the job failed and was logged. Without a session (in a test, or
-    where there are no threads) the job is done at once.
+    `on_done` gets the result, the `ValueError` with which the job refused, or None where it failed
+    and was logged. Without a session (in a test, or where there are no threads) the job is done at
+    once.
     """
 
     def __init__(
         self,
         on_progress: Callable[[float, str], None],
-        on_done: Callable[[SectionResult | None], None],
+        on_done: Callable[[SectionResult | ValueError | None], None],
     ) -> None:
         self._on_progress = on_progress
         self._on_done = on_done
@@ -42,7 +43,7 @@ class JobRunner:
             return
         document = pn.state.curdoc
         if document is None or document.session_context is None:
-            self._on_done(job.work(lambda _: True))
+            self._on_done(_outcome(job, lambda _: True))
             return
         self._on_progress(0.0, job.text)
         threading.Thread(target=self._work, args=(job, document), daemon=True).start()
@@ -58,18 +59,24 @@ class JobRunner:
                 time.sleep(0)  # let the server's own thread have a turn
             return self._current is job
 
-        try:
-            result = job.work(report)
-        except Exception:
-            log.exception("a job failed: %s", job.text)
-            result = None
-        document.add_next_tick_callback(partial(self._finish, job, result))
+        outcome = _outcome(job, report)
+        document.add_next_tick_callback(partial(self._finish, job, outcome))
 
     def _tell(self, job: Job, fraction: float) -> None:
         if self._current is job:
             self._on_progress(fraction, job.text)
 
-    def _finish(self, job: Job, result: SectionResult | None) -> None:
+    def _finish(self, job: Job, outcome: SectionResult | ValueError | None) -> None:
         if self._current is job:
             self._current = None
-            self._on_done(result)
+            self._on_done(outcome)
+
+
+def _outcome(job: Job, report: Callable[[float], bool]) -> SectionResult | ValueError | None:
+    try:
+        return job.work(report)
+    except ValueError as refusal:
+        return refusal
+    except Exception:
+        log.exception("a job failed: %s", job.text)
+        return None

@@ -150,18 +150,21 @@ class SectionView(Viewer):
 
     def _cancel(self, _: Any) -> None:
         self.model.runner(None)
+        self.model.job_given_up()
         self.card.show(progress={})
 
     def _progress(self, fraction: float, text: str) -> None:
         self.card.show(progress={"fraction": round(fraction, 3), "text": text})
 
-    def _job_done(self, result: SectionResult | None) -> None:
+    def _job_done(self, outcome: SectionResult | ValueError | None) -> None:
         with pn.io.hold():
             self.card.show(progress={})
-            if result is None:
-                self.card.tell({"problem": UNEXPECTED, "values": self._values()})
-            else:
-                self.model.result = result
+            if isinstance(outcome, SectionResult):
+                self.model.job_done(outcome)
+                return
+            self.model.job_given_up()
+            problem = UNEXPECTED if outcome is None else str(outcome)
+            self.card.tell({"problem": problem, "values": self._values()})
 
     def _preset(self, name: Any) -> None:
         for preset in self.model.presets:
@@ -205,6 +208,7 @@ class SectionView(Viewer):
                     "caption": chart.caption,
                     "below": chart.below,
                     "height": chart.height,
+                    "wide": chart.wide,
                 }
                 for chart in model.charts
             ],
