@@ -14,6 +14,7 @@ import panel as pn
 
 from widgets import prose, theme
 from widgets.card import STATIC, read_static
+from widgets.glossary import glossary_html, link_terms, load_glossary
 from widgets.scenario import ScenarioModel
 from widgets.session import Session
 
@@ -24,7 +25,7 @@ TITLE = "Serving language models from scratch"
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """One section as the template needs it."""
+    """One section as the template needs it; number 0 stands for none."""
 
     number: int
     slug: str
@@ -50,6 +51,7 @@ def section_classes() -> dict[str, tuple[type, type]]:
 def rendered_pages() -> tuple[RenderedPage, ...]:
     """The prose of every section, rendered once per server at the default scenario."""
     renderer = prose.Renderer(prose.load_sources())
+    terms = load_glossary(prose.CONTENT / "glossary.md")
     scenario = ScenarioModel().scenario
     rendered = []
     for page in prose.load_pages():
@@ -57,8 +59,11 @@ def rendered_pages() -> tuple[RenderedPage, ...]:
         if page.widget:
             model_class, _ = section_classes()[page.slug]
             numbers = model_class(scenario).prose()
-        before = renderer.html(page.before, numbers, page.slug)
-        after = renderer.html(page.after, numbers, page.slug)
+        if page.numbers:
+            numbers = importlib.import_module(f"widgets.{page.numbers}").prose(scenario)
+        seen: set[str] = set()
+        before = link_terms(renderer.html(page.before, numbers, page.slug), terms, seen)
+        after = link_terms(renderer.html(page.after, numbers, page.slug), terms, seen)
         if page.slug == "sources":
             after += renderer.sources_html()
         rendered.append(
@@ -73,6 +78,8 @@ def rendered_pages() -> tuple[RenderedPage, ...]:
                 after,
             )
         )
+    glossary = glossary_html(terms)
+    rendered.append(RenderedPage(0, "glossary", "Glossary", "Glossary", "", "", glossary, ""))
     return tuple(rendered)
 
 

@@ -30,7 +30,11 @@ class ContentError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One markdown file: its front matter and its text, split where the widget stands."""
+    """One markdown file: its front matter and its text, split where the widget stands.
+
+    `widget` names the module of its section; a page without one may name a module of `numbers`
+    whose `prose(scenario)` answers what its text asks for.
+    """
 
     number: int
     slug: str
@@ -38,6 +42,7 @@ class Page:
     short: str
     question: str
     widget: str
+    numbers: str
     before: str
     after: str
 
@@ -86,6 +91,7 @@ def read_page(path: Path) -> Page:
         short=matter["short"],
         question=matter.get("question", ""),
         widget=matter.get("widget", ""),
+        numbers=matter.get("numbers", ""),
         before=before,
         after=after,
     )
