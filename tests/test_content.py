@@ -90,6 +90,25 @@ def test_section_2_prints(sentence: str) -> None:
     assert sentence in rendered("memory")
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Up to 419 tokens, against 803 on the A100. The H100's ridge is higher, 295 FLOP per byte",
+        "13, and 27 with 8 bits. The weights leave 147 GB; a sequence takes 10.7 GB",
+        "Static batching takes 566 steps with a mean latency of 241; continuous batching takes 390",
+        "13. Only full blocks are shared, so the 26 common tokens give 6 shared blocks",
+        "512: the pause is 2.38× and the first token comes after 240 ms.",
+        "γ = 6, for 2.35×.",
+        "How far from 3.3616 may the mean be",
+        "0.00227 tokens. A round's variance is 2.57",
+        "After 15.5 s; TPOT is 25 ms.",
+    ],
+)
+def test_the_exercises_answer(sentence: str) -> None:
+    """Hand-worked: 16e9/(295.3·131,072 − 524,288); (288 − 141.1) GB over 10.74 GB; 9 + 10 − 6."""
+    assert sentence in rendered("whats-next")
+
+
 def test_no_number_of_the_model_is_typed_into_the_prose() -> None:
     """The figures that the model computes come by name; they must not stand in the markdown."""
     computed = ("12.3 ms", "226 ms", "18.4", "63.6", "131,072", "8,030,261,248", "140 GB", "56 GB")
