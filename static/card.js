@@ -112,11 +112,19 @@ export function render({ model, el, view }) {
   const doing = h("span", { role: "status" });
   const progress = h("div", { class: "progress", hidden: true }, doing, bar,
     h("button", { type: "button", onclick: () => send({ cancel: true }) }, "Cancel"));
+  // Work that is done in a blink shows no bar: it would only push the charts down and up again.
+  let barTimer = 0;
   const paintProgress = () => {
     const { fraction, text } = state.progress;
-    progress.hidden = text === undefined;
     bar.value = fraction || 0;
-    if (text !== undefined && doing.textContent !== text) doing.textContent = text;
+    if (text === undefined) {
+      clearTimeout(barTimer);
+      barTimer = 0;
+      progress.hidden = true;
+      return;
+    }
+    setText(doing, text);
+    barTimer ||= setTimeout(() => { progress.hidden = false; }, 300);
   };
 
   // Rows of small texts, such as tokens.

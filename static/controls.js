@@ -64,7 +64,9 @@ const pacedSender = (send) => {
 // A slider that rests on stops, beside a field that takes any exact value.
 const sliderControl = (spec, onSet) => {
   const rangeId = freshId("range");
-  const words = (value) => `${grouped(value)}${spec.unit ? " " + spec.unit : ""}`;
+  const named = new Map(spec.words || []);
+  const said = (value) => named.get(value) ?? grouped(value);
+  const words = (value) => named.get(value) ?? `${grouped(value)}${spec.unit ? " " + spec.unit : ""}`;
   const range = h("input", {
     type: "range", id: rangeId, min: 0, max: spec.stops.length - 1, step: 1, "data-key": spec.key,
   });
@@ -79,7 +81,8 @@ const sliderControl = (spec, onSet) => {
     shown = value;
     range.value = nearest(spec.stops, value);
     range.setAttribute("aria-valuetext", words(value));
-    entry.value = grouped(value);
+    entry.value = said(value);
+    unit.textContent = named.has(value) ? "" : spec.unit || "";
     entry.style.width = `${Math.max(2, entry.value.length) + 1.2}ch`;
   };
   range.addEventListener("input", () => {
@@ -90,8 +93,9 @@ const sliderControl = (spec, onSet) => {
   });
   const typed = () => {
     const text = entry.value.trim().replaceAll(",", "").replaceAll("\u202f", "");
-    if (text === "" || text === grouped(shown).replaceAll(",", "")) return show(shown);
-    const number = Number(text);
+    if (text === "" || text === said(shown).replaceAll(",", "")) return show(shown);
+    const word = [...named].find(([, name]) => name.toLowerCase() === text.toLowerCase());
+    const number = word ? word[0] : Number(text);
     touched = 0;
     onSet({ [spec.key]: Number.isFinite(number) ? number : entry.value.trim() });
   };

@@ -32,6 +32,7 @@ class Control:
     section shows again. `more` folds it away. `wide` gives it the whole width of the card.
     `with_strips` puts it right above the strips, in sight as long as there are any. An input that
     is not `linked` stays out of the address, and a link changes nothing about it: a long text.
+    `words` names stops that are shown, and may be typed, as words: {1_048_576: "no limit"}.
     """
 
     key: str
@@ -47,6 +48,7 @@ class Control:
     wide: bool = False
     with_strips: bool = False
     linked: bool = True
+    words: Mapping[float, str] = field(default_factory=dict)
 
     def shown(self) -> dict[str, Any]:
         """What the page needs to draw it."""
@@ -64,6 +66,7 @@ class Control:
         }
         if self.stops:
             shown["stops"] = list(self.stops)
+            shown["words"] = [list(named) for named in self.words.items()]
         return shown
 
 
@@ -72,7 +75,8 @@ class Strip:
     """A row of small texts in order, such as tokens: each item is (text, kind).
 
     Kinds have a look each, never by colour alone: "kept" solid, "struck" struck through,
-    "corrected" boxed, "prompt" and "next" pale, "past" plain, "now" underlined.
+    "corrected" boxed, "prompt" and "next" pale, "past" plain, "now" underlined, "event"
+    thinly boxed prose.
     """
 
     name: str
@@ -292,7 +296,7 @@ class SectionModel(param.Parameterized):
             control = next(c for c in self.controls if c.key == name)
             parameter = self.param[name]
             if isinstance(parameter, param.Number):
-                _check_number(control.label, parameter, value)
+                _check_number(control, parameter, value)
             elif control.kind == "text":
                 _check_text(control, value)
             else:
@@ -313,15 +317,18 @@ class SectionModel(param.Parameterized):
         self.param.update(**{k: int(v) if k in whole else v for k, v in values.items()})
 
 
-def _check_number(label: str, parameter: param.Number, value: Any) -> None:
+def _check_number(control: Control, parameter: param.Number, value: Any) -> None:
     low, high = parameter.bounds
+    label, top = control.label, f"{high:,}"
+    if high in control.words:
+        top += f" ({control.words[high]})"
     whole = isinstance(parameter, param.Integer)
     kind = "a whole number" if whole else "a number"
     valid = isinstance(value, int | float) and not isinstance(value, bool)
     if not valid or not np.isfinite(value) or (whole and value != int(value)):
-        raise ValueError(f"{label} must be {kind} from {low:,} to {high:,}, got {value}")
+        raise ValueError(f"{label} must be {kind} from {low:,} to {top}, got {value}")
     if not low <= value <= high:
-        raise ValueError(f"{label} must be from {low:,} to {high:,}, got {value:,.10g}")
+        raise ValueError(f"{label} must be from {low:,} to {top}, got {value:,.10g}")
 
 
 def _check_text(control: Control, value: Any) -> None:

@@ -114,3 +114,15 @@ def test_a_newer_change_overtakes_the_job_and_takes_its_bar_away(session: Sessio
     assert started[-1] is None
     assert view.card.state["progress"] == {}
     assert view.model.result.summary == "0"
+
+
+def test_a_stop_may_have_words_which_its_refusal_says() -> None:
+    class Limits(Letters):
+        copies = param.Integer(1, bounds=(1, 1000))
+        controls = (Control("copies", "Copies", stops=[1, 1000], words={1000: "no limit"}),)
+
+    assert Limits.controls[0].shown()["words"] == [[1000, "no limit"]]
+    with pytest.raises(ValueError, match=r"must be from 1 to 1,000 \(no limit\), got 2,000"):
+        Limits(S).apply({"copies": 2000})
+    with pytest.raises(ValueError, match=r"a whole number from 1 to 1,000 \(no limit\), got x"):
+        Limits(S).apply({"copies": "x"})
