@@ -141,7 +141,7 @@ const choiceControl = (spec, onSet) => {
   return { root: h("div", { class: "control", title: spec.hint || null }, head, select), update, select };
 };
 
-// ◀ position ▶, and the arrow keys wherever the group has the focus.
+// ◀ position ▶, and the arrow keys wherever the group has the focus; beside it what the step says.
 const stepperControl = (spec, onSet) => {
   let at = 0;
   let max = 0;
@@ -155,8 +155,8 @@ const stepperControl = (spec, onSet) => {
     h("button", { type: "button", "aria-label": `${spec.label}: ${words}`, onclick: () => go(move()) }, text);
   const place = h("span", { class: "place num", role: "status" });
   const buttons = [
-    button("to the start", "⏮", () => 0), button("one back", "◀", () => at - 1),
-    button("one on", "▶", () => at + 1), button("to the end", "⏭", () => max),
+    button("to the start", "|◀", () => 0), button("one back", "◀", () => at - 1),
+    button("one on", "▶", () => at + 1), button("to the end", "▶|", () => max),
   ];
   const group = h("div", { class: "stepper", role: "group", "aria-label": spec.label, tabindex: 0, "data-key": spec.key },
     buttons[0], buttons[1], place, buttons[2], buttons[3]);
@@ -175,16 +175,21 @@ const stepperControl = (spec, onSet) => {
     buttons[2].disabled = buttons[3].disabled = at >= max;
   };
   let latest = 0;
+  const said = h("p", { class: "said", role: "status" });
   const update = (state) => {
     max = state.max ?? 0;
     latest = state.value;
+    if (said.textContent !== (state.said ?? "")) said.textContent = state.said ?? "";
     const rest = 500 - (performance.now() - touched);
     if (state.value !== at && touched && rest > 0) setTimeout(() => performance.now() - touched >= 500 && show(latest), rest + 20);
     else show(state.value);
   };
   const head = h("div", { class: "head" }, h("span", { class: "name" }, spec.label));
-  return { root: h("div", { class: "control", title: spec.hint || null }, head, group), update };
+  return { root: h("div", { class: "control", title: spec.hint || null }, head, h("div", { class: "steps" }, group, said)), update };
 };
+
+// What to write or drop is read before it is done, so it stands there and is no tooltip.
+const hintOf = (spec) => (spec.hint ? h("p", { class: "hint" }, spec.hint) : null);
 
 // A box of text that is applied with a button, so that half a sentence is never sent. A text that
 // was refused, or is not applied yet, stays in the box until another one arrives.
@@ -213,7 +218,7 @@ const textControl = (spec, onSet) => {
     size();
   };
   const head = h("div", { class: "head" }, h("label", { for: id }, spec.label), count);
-  return { root: h("div", { class: "control", title: spec.hint || null }, head, area, h("div", { class: "pick" }, apply, said)), update };
+  return { root: h("div", { class: "control" }, head, hintOf(spec), area, h("div", { class: "pick" }, apply, said)), update };
 };
 
 // A file, chosen or dropped on the control; its size is checked before anything is sent.
@@ -231,8 +236,8 @@ const fileControl = (spec, onSet, onFile) => {
   };
   input.addEventListener("change", () => { take(input.files[0]); input.value = ""; });
   const pick = h("button", { type: "button", onclick: () => input.click() }, "Choose a file…");
-  const root = h("div", { class: "control drop", title: spec.hint || null },
-    h("div", { class: "head" }, h("span", { class: "name" }, spec.label)), h("div", { class: "pick" }, pick, input, said));
+  const root = h("div", { class: "control drop" },
+    h("div", { class: "head" }, h("span", { class: "name" }, spec.label)), hintOf(spec), h("div", { class: "pick" }, pick, input, said));
   root.addEventListener("dragover", (event) => { event.preventDefault(); root.classList.add("over"); });
   root.addEventListener("dragleave", () => root.classList.remove("over"));
   root.addEventListener("drop", (event) => {

@@ -26,13 +26,15 @@ class Control:
 
     `kind` is "slider" (with `stops`), "choice" (with `options`, value → words, which may change
     with the scenario: `SectionModel.control_options`), "stepper" (◀ ▶ and arrow keys through
-    0..max, where `SectionModel.control_state` says max), "text" (a box of at most `limit`
-    characters, applied with a button) or "file" (dropped or chosen, at most `limit` bytes, handed
-    to `SectionModel.take_file`). `scope` "scenario" marks a control of the shared scenario that a
-    section shows again. `more` folds it away. `wide` gives it the whole width of the card.
-    `with_strips` puts it right above the strips, in sight as long as there are any. An input that
-    is not `linked` stays out of the address, and a link changes nothing about it: a long text.
-    `words` names stops that are shown, and may be typed, as words: {1_048_576: "no limit"}.
+    0..max, where `SectionModel.control_state` says max and may have "said", a sentence on the
+    position, put beside it), "text" (a box of at most `limit` characters, applied with a button)
+    or "file" (dropped or chosen, at most `limit` bytes, handed to `SectionModel.take_file`).
+    `scope` "scenario" marks a control of the shared scenario that a section shows again. `more`
+    folds it away. `wide` gives it the whole width of the card. `with_strips` puts it right above
+    the strips, in sight as long as there are any. `hint` is a tooltip; that of a text or file
+    stands below its label. An input that is not `linked` stays out of the address, and a link
+    changes nothing about it: a long text. `words` names stops that are shown, and may be typed,
+    as words: {1_048_576: "no limit"}.
     """
 
     key: str
@@ -230,7 +232,11 @@ class SectionModel(param.Parameterized):
         if self.runner is not None and self.result is not None:
             self.runner(job)
         else:
-            outcome = job.work(lambda _: True)
+            try:
+                outcome = job.work(lambda _: True)
+            except ValueError:
+                self.job_given_up()
+                raise
             if outcome is not None:
                 self.job_done(outcome)
 

@@ -28,7 +28,7 @@ COLOURS: dict[Theme, dict[str, str]] = {
         "idle": "#b8b2a6",
         "focus": "#1a5fb4",
         "alarm": "#a02c1c",
-        **_owners("#7b4fa3", "#b8620b", "#1f7a99", "#a8386b", "#62791c", "#5a5f6d"),
+        **_owners("#7b4fa3", "#b8620b", "#1f7a99", "#a8386b", "#62791c", "#3f5fbf"),
     },
     "dark": {
         "paper": "#16171a",
@@ -44,7 +44,7 @@ COLOURS: dict[Theme, dict[str, str]] = {
         "idle": "#5c5d63",
         "focus": "#8ab4f8",
         "alarm": "#ff9a8a",
-        **_owners("#b795e0", "#e0a05a", "#6cbfdc", "#e58bb3", "#a9bf62", "#a3a9b8"),
+        **_owners("#b795e0", "#e0a05a", "#6cbfdc", "#e58bb3", "#a9bf62", "#8fa6f0"),
     },
 }
 
