@@ -227,9 +227,19 @@ export function render({ model, el, view }) {
     h("ul", {}, ...spec.assumptions.map((text) => h("li", {}, text))));
   const tools = h("div", { class: "tools" }, presets, h("span", { class: "grow" }), link);
 
+  // A text played in real time, for the section that has one.
+  const player = spec.pieces.length ? makePlayer(spec.pieces) : null;
+  const played = player && h("div", { class: "stack" }, player.root);
+  if (player && covered.has("player")) {
+    player.root.classList.add("covered");
+    player.root.setAttribute("inert", "");
+    played.append(h("div", { class: "cover" }, "Covered until you have made your prediction"));
+  }
+  const paintPlayer = () => { if (player && state.player.lanes) player.update(state.player); };
+
   const later = figures.filter((_, i) => spec.charts[i].below);
   const root = h("div", { class: "widget" }, predict, front, more, problem, progress,
-    h("div", { class: "charts" }, ...figures.filter((_, i) => !spec.charts[i].below)), beside, strips, summary, notes,
+    h("div", { class: "charts" }, ...figures.filter((_, i) => !spec.charts[i].below)), played, beside, strips, summary, notes,
     readouts, all, arithmetic, later.length ? h("div", { class: "charts below" }, ...later) : null, assumptions, python, tools);
 
   const update = () => {
@@ -244,6 +254,7 @@ export function render({ model, el, view }) {
       if (message.state.values) update();
       if (message.state.result) paint();
       if (message.state.progress) paintProgress();
+      if (message.state.player) paintPlayer();
     }
     if (message.problem) {
       paced.answered();
@@ -263,6 +274,7 @@ export function render({ model, el, view }) {
   update();
   paint();
   paintProgress();
+  paintPlayer();
   mountCharts();
   if (recall()) send({ answer: null });
 
@@ -277,6 +289,6 @@ export function render({ model, el, view }) {
     (entries) => send({ visible: entries[entries.length - 1].isIntersecting }), { rootMargin: "120px" });
   near.observe(root);
   seen.observe(root);
-  model.on("remove", () => { near.disconnect(); seen.disconnect(); });
+  model.on("remove", () => { near.disconnect(); seen.disconnect(); player?.remove(); });
   return root;
 }

@@ -15,6 +15,7 @@ import numpy as np
 import param
 
 from core.scenario import Scenario
+from widgets.player import Player
 from widgets.predict import Prediction
 from widgets.readouts import Readout
 from widgets.share import Reader, read_number
@@ -129,7 +130,8 @@ class SectionResult:
 
     `tables` has, per chart, the columns that the chart's data table and CSV hold. `sentences` has
     one live sentence per chart; `data` is what the section's own view draws from. `then` is a job
-    that brings a fuller result, started once this one is shown.
+    that brings a fuller result, started once this one is shown. `player` plays the first of the
+    section's `player_pieces` in real time, once the reader starts it.
     """
 
     summary: str
@@ -140,6 +142,7 @@ class SectionResult:
     notes: tuple[str, ...] = field(default=())
     strips: tuple[Strip, ...] = field(default=())
     then: Job | None = None
+    player: Player | None = None
 
     def readout(self, key: str) -> Readout:
         """The readout of that key."""
@@ -162,6 +165,7 @@ class SectionModel(param.Parameterized):
     presets: ClassVar[tuple[Preset, ...]] = ()
     charts: ClassVar[tuple[ChartSpec, ...]] = ()
     assumptions: ClassVar[tuple[str, ...]] = ()
+    player_pieces: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, scenario: Scenario, **params: Any) -> None:
         super().__init__(scenario=scenario, **params)

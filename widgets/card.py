@@ -62,7 +62,8 @@ class Component(JSComponent):
 class Card(Component):
     """Prediction, controls, charts, sentence, readouts, arithmetic and tools of one section.
 
-    `state` has `values` (of the controls), `result` (all that is read) and `progress`. Values
+    `state` has `values` (of the controls), `result` (all that is read), `progress` and `player`
+    (apart from the result, so that it is sent only when it is another to play). Values
     travel one control at a time: one of them may be a long text.
     """
 
@@ -71,5 +72,5 @@ class Card(Component):
     spec = param.Dict(default={})
     charts = Children(default=[])
 
-    _esm = read_static("controls.js") + read_static("card.js")
+    _esm = read_static("controls.js") + read_static("player.js") + read_static("card.js")
     _stylesheets = [read_static("card.css")]  # noqa: RUF012 - Panel reads this class attribute

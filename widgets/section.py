@@ -46,7 +46,12 @@ class SectionView(Viewer):
         self._boxes = [pn.Column(sizing_mode="stretch_width") for _ in model.charts]
         self.card = Card(
             spec=self._spec(),
-            state={"values": self._values(), "result": self._result(), "progress": {}},
+            state={
+                "values": self._values(),
+                "result": self._result(),
+                "progress": {},
+                "player": self._player(),
+            },
             charts=list(self._boxes),
         )
         self.card.on_msg(lambda event: self.receive(event.data))
@@ -84,7 +89,9 @@ class SectionView(Viewer):
             if self._charts:
                 self.render(self.model.result)
             # A job that this result has overtaken leaves its bar behind; a new one shows its own.
-            self.card.show(values=self._values(), result=self._result(), progress={})
+            self.card.show(
+                values=self._values(), result=self._result(), progress={}, player=self._player()
+            )
 
     def show_values(self) -> None:
         """Bring the card's controls up to date where only the scenario's choices moved."""
@@ -214,6 +221,7 @@ class SectionView(Viewer):
             ],
             "assumptions": list(model.assumptions),
             "prediction": self._prediction.shown(),
+            "pieces": list(model.player_pieces),
         }
 
     def _values(self) -> dict[str, Any]:
@@ -237,6 +245,10 @@ class SectionView(Viewer):
                     [option, words] for option, words in options[control.key].items()
                 ]
         return values
+
+    def _player(self) -> dict[str, Any]:
+        player = self.model.result.player
+        return player.shown() if player else {}
 
     def _result(self) -> dict[str, Any]:
         result = self.model.result

@@ -182,6 +182,7 @@ def test_presets_are_within_bounds(section: type[SectionModel]) -> None:
 def test_a_prediction_covers_things_that_exist(section: type[SectionModel]) -> None:
     model = section(S)
     known = {chart.name for chart in section.charts} | {"plateau", "summary"}
+    known |= {"player"} if section.player_pieces else set()
     known |= {readout.key for readout in model.result.readouts}
     assert set(model.prediction().covers) <= known
 
