@@ -1,5 +1,5 @@
 
-export function render({ model, view }) {
+function renderBar({ model, view }) {
   const spec = model.spec;
   const state = latestState(model);
   const send = (message) => model.send_msg(message);

@@ -1,5 +1,5 @@
 
-export function render({ model, el, view }) {
+function renderCard({ model, el, view }) {
   const spec = model.spec;
   const state = latestState(model);
   const send = (message) => model.send_msg(message);

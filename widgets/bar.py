@@ -8,7 +8,7 @@ import param
 
 from core.models import TEXTBOOK
 from core.units import binary, exact, quantity, significant
-from widgets.card import Component, read_static
+from widgets.card import Component, component_module, read_static
 from widgets.scenario import CUSTOM, NUMBERS, ScenarioModel
 
 _DEVICE_STOPS = [1, 2, 4, 8, 16, 32, 64, 128]
@@ -26,7 +26,7 @@ class ScenarioBar(Component):
 
     spec = param.Dict(default={})
 
-    _esm = read_static("controls.js") + read_static("bar.js")
+    _esm = component_module("renderBar")
     _stylesheets = [read_static("bar.css")]  # noqa: RUF012 - Panel reads this class attribute
 
     def __init__(self, **params: Any) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import quote_from_bytes
 import panel as pn
 
 from widgets import prose, theme
-from widgets.card import STATIC, read_static
+from widgets.card import STATIC, component_script, read_static
 from widgets.glossary import glossary_html, link_terms, load_glossary
 from widgets.scenario import ScenarioModel
 from widgets.session import Session
@@ -115,6 +115,7 @@ def _variables(session: Session) -> dict[str, Any]:
         "page_title": TITLE,
         "page_css": page_css(),
         "page_js": read_static("page.js"),
+        "component_script": component_script(),
         "pages": rendered_pages(),
         "theme": session.theme,
     }
