@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core import validate
 from core.pool_room import PoolRoom, block_names
@@ -57,39 +58,51 @@ class Traffic:
         return replace(drawn, prompt_token=drawn.prompt_token + self.prefix_token)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Headlines:
     """What one run can be quoted with.
 
-    `device_token_per_s` is answer tokens over the whole run and the devices; `user_token_per_s` is
-    one over the mean gap between tokens. `hit_rate` is the share of prompt tokens whose prefill
-    was skipped.
+    `ttft_s` has every request's time to first token, ascending; shape (requests,). `hit_rate` is
+    the share of prompt tokens whose prefill was skipped.
     """
 
-    mean_ttft_s: float
-    p99_ttft_s: float
+    ttft_s: NDArray[np.float64]
     mean_itl_s: float
     p99_itl_s: float
-    device_token_per_s: float
-    user_token_per_s: float
     answer_token: int
     duration_s: float
     devices: int
     hit_rate: float
 
+    @property
+    def mean_ttft_s(self) -> float:
+        """The mean over requests."""
+        return float(self.ttft_s.mean())
+
+    @property
+    def p99_ttft_s(self) -> float:
+        """The time that one request in a hundred exceeds, interpolated linearly."""
+        return float(np.percentile(self.ttft_s, 99))
+
+    @property
+    def device_token_per_s(self) -> float:
+        """Answer tokens over the whole run, its end included, and over the devices."""
+        return self.answer_token / self.duration_s / self.devices
+
+    @property
+    def user_token_per_s(self) -> float:
+        """One over the mean gap between tokens: what one reader sees arrive."""
+        return 1.0 / self.mean_itl_s
+
     @classmethod
     def of(cls, schedule: Schedule, devices: int, hit_rate: float = 0.0) -> Headlines:
-        """Read off a run; percentiles interpolate linearly. Raises where no answer has a gap."""
-        ttft, gaps = schedule.ttft_s, schedule.itl_s
-        answer = int(schedule.stream.output_token.sum())
+        """Read off a run. Raises `ValueError` where no answer has a gap."""
+        gaps = schedule.itl_s
         return cls(
-            mean_ttft_s=float(ttft.mean()),
-            p99_ttft_s=float(np.percentile(ttft, 99)),
+            ttft_s=np.sort(schedule.ttft_s),
             mean_itl_s=gaps.mean_s,
             p99_itl_s=float(gaps.quantile(0.99)),
-            device_token_per_s=answer / schedule.duration_s / devices,
-            user_token_per_s=1.0 / gaps.mean_s,
-            answer_token=answer,
+            answer_token=int(schedule.stream.output_token.sum()),
             duration_s=schedule.duration_s,
             devices=devices,
             hit_rate=hit_rate,

@@ -26,6 +26,7 @@ def test_the_headlines_are_read_off_the_schedule_token_by_token() -> None:
     assert found.p99_itl_s == pytest.approx(np.percentile(gaps, 99))
     assert found.user_token_per_s == pytest.approx(1 / gaps.mean())
     assert found.answer_token == gaps.size + 40
+    assert np.all(np.diff(found.ttft_s) >= 0)
     last = run.columns()["finish_s"].max()
     first = run.columns()["arrival"][0]
     assert found.device_token_per_s == pytest.approx((gaps.size + 40) / (last - first))
