@@ -135,6 +135,16 @@ function renderBar({ model, view }) {
         h("div", {}, h("b", {}, "Assumed"), report.assumed.length ? h("ul", {}, ...report.assumed.map((text) => h("li", {}, text))) : h("p", {}, "Nothing: the file says it all."))));
   };
 
+  // Sections come when the reader comes near them.
+  const near = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      near.unobserve(entry.target);
+      send({ near: entry.target.dataset.section });
+    }
+  }, { rootMargin: "900px" });
+  for (const place of document.querySelectorAll("[data-section]")) near.observe(place);
+
   // The address bar: written when the hand is off the slider, never a history entry.
   let pressed = false;
   let queryTimer = 0;
@@ -176,6 +186,7 @@ function renderBar({ model, view }) {
     if (message.answered) update(state.values);
   });
   model.on("remove", () => {
+    near.disconnect();
     removeEventListener("pointerdown", press, true);
     removeEventListener("pointerup", release, true);
     removeEventListener("pointercancel", release, true);

@@ -56,12 +56,14 @@ function renderCard({ model, el, view }) {
   const figures = spec.charts.map((chart) => {
     const sentence = h("p", { class: "sentence", id: freshId("sentence") });
     const host = h("div", { class: "canvas", style: chart.height === 300 ? null : `min-height: ${chart.height}px` });
-    const table = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": `Data of “${chart.title}”` });
+    const table = h("div", { class: chart.open_table ? "table long" : "table", tabindex: 0, role: "region", "aria-label": `Data of “${chart.title}”` });
     const data = h("details", {
       class: "data",
+      open: chart.open_table,
       ontoggle: () => {
-        if (data.open) { openTables.set(chart.name, table); send({ table: chart.name }); }
-        else openTables.delete(chart.name);
+        if (!data.open) return openTables.delete(chart.name);
+        openTables.set(chart.name, table);
+        send({ table: chart.name });
       },
     }, h("summary", {}, "Data table"), table);
     const tools = h("div", { class: "chart-tools" }, data,
@@ -208,12 +210,12 @@ function renderCard({ model, el, view }) {
     paintReadouts(result);
     paintArithmetic(result);
     paintStrips(result.strips);
-    for (const name of openTables.keys()) refreshTable(name);
+    refreshTables();
   };
   let tableTimer = 0;
-  const refreshTable = (name) => {
+  const refreshTables = () => {
     clearTimeout(tableTimer);
-    tableTimer = setTimeout(() => send({ table: name }), 250);
+    tableTimer = setTimeout(() => { for (const name of openTables.keys()) send({ table: name }); }, 250);
   };
 
   // Tools.
@@ -242,8 +244,8 @@ function renderCard({ model, el, view }) {
     h("div", { class: "charts" }, ...figures.filter((_, i) => !spec.charts[i].below)), played, beside, strips, summary, notes,
     readouts, all, arithmetic, later.length ? h("div", { class: "charts below" }, ...later) : null, assumptions, python, tools);
 
-  const update = () => {
-    for (const [key, control] of controls) if (state.values[key]) control.update(state.values[key]);
+  const update = (values) => {
+    for (const [key, value] of Object.entries(values)) controls.get(key)?.update(value);
   };
   model.on("msg:custom", (message) => {
     if (message.state) {
@@ -251,7 +253,7 @@ function renderCard({ model, el, view }) {
       Object.assign(state, message.state, { values: { ...state.values, ...message.state.values } });
       paced.answered();
       problem.hidden = true;
-      if (message.state.values) update();
+      if (message.state.values) update(message.state.values);
       if (message.state.result) paint();
       if (message.state.progress) paintProgress();
       if (message.state.player) paintPlayer();
@@ -260,35 +262,29 @@ function renderCard({ model, el, view }) {
       paced.answered();
       problem.textContent = message.problem;
       problem.hidden = false;
-      for (const [key, control] of controls) if (message.values[key]) control.update(message.values[key]);
+      update(message.values);
     }
     if (message.verdict) reveal(message.verdict);
     if (message.snippet) code.textContent = message.snippet;
     if (message.csv) download(message.csv, new Blob([message.text], { type: "text/csv" }));
     if (message.rows && openTables.has(message.table)) {
       openTables.get(message.table).replaceChildren(
-        h("table", {}, h("thead", {}, h("tr", {}, ...message.columns.map((name) => h("th", { scope: "col" }, name)))),
-          h("tbody", {}, ...message.rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell)))))));
+        h("table", {}, h("thead", {}, h("tr", {}, ...message.columns.map((name, i) => h("th", { scope: "col", class: message.texts[i] ? "text" : null }, name)))),
+          h("tbody", {}, ...message.rows.map((row) => h("tr", {}, ...row.map((cell, i) => h("td", { class: message.texts[i] ? "text" : null }, cell)))))));
     }
   });
-  update();
+  update(state.values);
   paint();
   paintProgress();
   paintPlayer();
   mountCharts();
   if (recall()) send({ answer: null });
 
-  // Charts are built when the card comes near the viewport. It follows the scenario while any of
-  // it is in sight or about to be, and catches up when it is again.
-  const near = new IntersectionObserver((entries) => {
-    if (!entries[entries.length - 1].isIntersecting) return;
-    near.disconnect();
-    send({ near: true });
-  }, { rootMargin: "600px" });
+  // The card follows the scenario while any of it is in sight or about to be, and catches up when
+  // it is again.
   const seen = new IntersectionObserver(
     (entries) => send({ visible: entries[entries.length - 1].isIntersecting }), { rootMargin: "120px" });
-  near.observe(root);
   seen.observe(root);
-  model.on("remove", () => { near.disconnect(); seen.disconnect(); player?.remove(); });
+  model.on("remove", () => { seen.disconnect(); player?.remove(); });
   return root;
 }

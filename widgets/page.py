@@ -101,10 +101,9 @@ def build(query: bytes, cookies: dict[str, str]) -> pn.Template:
     session = Session(section_classes(), query, start)
     template = pn.Template(read_static("page.html"))
     template.add_panel("scenario", session.bar)
-    for slug, view in session.views.items():
-        template.add_panel(slug.replace("-", "_"), view.card)
-    first = next(iter(session.views.values()))
-    first.build()
+    session.bring(next(iter(session.models)))
+    for slug, box in session.boxes.items():
+        template.add_panel(slug.replace("-", "_"), box)
     for name, value in _variables(session).items():
         template.add_variable(name, value)
     return template

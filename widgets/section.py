@@ -111,7 +111,6 @@ class SectionView(Viewer):
             "preset": self._preset,
             "answer": self._answer,
             "open": self._set_open,
-            "near": lambda _: self.build(),
             "visible": self._set_visible,
             "file": self._take_file,
             "cancel": self._cancel,
@@ -196,7 +195,8 @@ class SectionView(Viewer):
         columns = {key: np.asarray(col) for key, col in self.model.result.tables[name].items()}
         length = min(MAX_TABLE_ROWS, max(map(len, columns.values()), default=0))
         rows = [[_cell(column[i]) for column in columns.values()] for i in range(length)]
-        self.card.tell({"table": name, "columns": list(columns), "rows": rows})
+        texts = [column.dtype.kind == "U" for column in columns.values()]
+        self.card.tell({"table": name, "columns": list(columns), "rows": rows, "texts": texts})
 
     def _send_csv(self, name: Any) -> None:
         columns = self.model.result.tables[name]
@@ -216,6 +216,7 @@ class SectionView(Viewer):
                     "below": chart.below,
                     "height": chart.height,
                     "wide": chart.wide,
+                    "open_table": chart.open_table,
                 }
                 for chart in model.charts
             ],

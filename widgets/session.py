@@ -9,6 +9,7 @@ from typing import Any
 import panel as pn
 
 from widgets.bar import ScenarioBar, bar_values, found_in_config
+from widgets.base import SectionModel
 from widgets.scenario import DEFAULTS, ScenarioModel
 from widgets.section import UNEXPECTED, SectionView
 from widgets.share import format_state, parse_query, parse_state
@@ -21,7 +22,12 @@ PAGE_NAMES = ("theme", "section")
 
 
 class Session:
-    """Owns the scenario and hands it to every section; sections never meet one another."""
+    """Owns the scenario and hands it to every section; sections never meet one another.
+
+    Every section has its inputs from the start, because a link carries them. Its card, and what
+    that shows, are made when the reader comes near (`bring`): a page costs a server no more than
+    what is read of it.
+    """
 
     def __init__(self, sections: Mapping[str, type], query: str | bytes, theme: Theme) -> None:
         self.model = ScenarioModel()
@@ -31,18 +37,29 @@ class Session:
             self.theme = pairs["theme"]  # type: ignore[assignment]  # narrowed by the line above
         elif "theme" in pairs:
             problems.append("“theme” is light or dark; left as it was.")
-        self.views: dict[str, SectionView] = {}
-        models = {
-            slug: model_class(self.model.scenario) for slug, (model_class, _) in sections.items()
+        self._sections = sections
+        self.models: dict[str, SectionModel] = {
+            slug: model_class(self.model.scenario, active=False)
+            for slug, (model_class, _) in sections.items()
         }
-        notices = problems + self._restore(models, pairs)
-        for slug, (_, view_class) in sections.items():
-            view = view_class(models[slug], self.model, self.theme)
-            view.on_change = self._changed
-            self.views[slug] = view
+        self.views: dict[str, SectionView] = {}
+        self.boxes = {slug: pn.Column(sizing_mode="stretch_width") for slug in sections}
+        notices = problems + self._restore(pairs)
         self.bar = ScenarioBar(state={"theme": self.theme, "notices": notices})
         self.bar.on_msg(lambda event: self.receive(event.data))
         self._sync()
+
+    def bring(self, slug: str) -> SectionView:
+        """Put a section's card and charts into its box, once."""
+        if slug not in self.views:
+            model = self.models[slug]
+            model.active = True
+            view = self._sections[slug][1](model, self.model, self.theme)
+            view.on_change = self._changed
+            view.build()
+            self.views[slug] = view
+            self.boxes[slug].append(view.card)
+        return self.views[slug]
 
     def receive(self, message: Any) -> None:
         """Carry out one message of the bar; a refusal is shown and changes nothing."""
@@ -52,6 +69,7 @@ class Session:
             "theme": self._set_theme,
             "query": self._load,
             "dismiss": self._dismiss,
+            "near": self._near,
         }
         if not isinstance(message, dict) or len(message) != 1:
             return
@@ -71,23 +89,23 @@ class Session:
         """The present state as a query string: only what differs from the defaults."""
         values = self.model.link_values()
         defaults: dict[str, Any] = dict(DEFAULTS)
-        for view in self.views.values():
-            values.update(view.model.link_values())
-            defaults.update(view.model.defaults())
+        for model in self.models.values():
+            values.update(model.link_values())
+            defaults.update(model.defaults())
         return format_state(values, defaults)
 
-    def _restore(self, models: Mapping[str, Any], pairs: Mapping[str, str]) -> list[str]:
+    def _restore(self, pairs: Mapping[str, str]) -> list[str]:
         """Read a link into the models, scenario first; returns what was left out and why."""
         own = set(PAGE_NAMES)
         readers = self.model.readers()
-        section_names = {name for model in models.values() for name in model.linked_names()}
+        section_names = {name for model in self.models.values() for name in model.linked_names()}
         mine = {k: v for k, v in pairs.items() if k not in own | section_names}
         values, problems = parse_state(mine, readers)
         try:
             problems += self.model.restore(values)
         except ValueError as error:
             problems.append(f"The link's scenario was left out: {error}.")
-        for model in models.values():
+        for model in self.models.values():
             model.scenario = self.model.scenario
             readers = model.readers()
             chosen, wrong = parse_state({k: v for k, v in pairs.items() if k in readers}, readers)
@@ -124,9 +142,12 @@ class Session:
     def _load(self, query: Any) -> None:
         """The reader went back or forward: take over the state of the address shown now."""
         pairs, problems = parse_query(str(query))
-        models = {slug: view.model for slug, view in self.views.items()}
-        self._notify(problems + self._restore(models, pairs))
+        self._notify(problems + self._restore(pairs))
         self._sync()
+
+    def _near(self, slug: Any) -> None:
+        if slug in self.models:
+            self.bring(slug)
 
     def _dismiss(self, index: Any) -> None:
         notices = self.bar.state["notices"]
@@ -144,9 +165,10 @@ class Session:
 
     def _sync(self) -> None:
         """Bring the bar and every section up to the present scenario."""
+        for model in self.models.values():
+            if model.scenario != self.model.scenario:
+                model.scenario = self.model.scenario
         for view in self.views.values():
-            if view.model.scenario != self.model.scenario:
-                view.model.scenario = self.model.scenario
             view.show_values()
         self.bar.show(
             values=bar_values(self.model),

@@ -17,6 +17,7 @@ from tests.browser.conftest import (
     DESKTOP,
     FLAGS,
     ROOT,
+    bring,
     free_port,
     start_server,
     wait_live,
@@ -86,10 +87,9 @@ def open_live(chromium: Browser, url: str) -> Page:
     page = chromium.new_page(viewport=DESKTOP)
     page.goto(url)
     wait_live(page)
-    button = page.get_by_role("button", name="just show me").first
-    while button.count():
-        button.scroll_into_view_if_needed()
-        button.click()
+    for place in page.locator("[data-section]").all():
+        slug = place.get_attribute("data-section") or ""
+        bring(page, slug).get_by_role("button", name="just show me").click()
         time.sleep(0.6)
     return page
 

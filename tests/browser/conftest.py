@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, sync_playwright
 
 from tests.browser.find_chromium import find
 
@@ -143,6 +143,16 @@ def wait_until(page: Page, expression: str, timeout_s: float = 15) -> None:
     while not page.evaluate(f"() => !!({expression})"):
         assert time.monotonic() < deadline, f"still not so after {timeout_s} s: {expression}"
         time.sleep(0.02)
+
+
+def bring(page: Page, slug: str) -> Locator:
+    """Scroll to a section, whose card is made then, and return the card."""
+    place = page.locator(f"#{slug} [data-section]")
+    place.scroll_into_view_if_needed()
+    card = place.locator(".widget")
+    card.wait_for()
+    card.scroll_into_view_if_needed()
+    return card
 
 
 def wait_live(page: Page) -> None:

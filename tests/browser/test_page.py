@@ -16,7 +16,7 @@ from core import roofline
 from core.devices import DEVICES
 from core.models import MODELS
 from core.scenario import Scenario
-from tests.browser.conftest import Watched, free_port, start_server, wait_live, wait_until
+from tests.browser.conftest import Watched, bring, free_port, start_server, wait_live, wait_until
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
@@ -38,8 +38,7 @@ def readout(page: Page, slug: str, key: str) -> Locator:
 
 def look(page: Page, slug: str) -> None:
     """Bring a section into sight and pass its prediction."""
-    card(page, slug).scroll_into_view_if_needed()
-    card(page, slug).get_by_role("button", name="just show me").click()
+    bring(page, slug).get_by_role("button", name="just show me").click()
     expect(card(page, slug).locator(".cover")).to_have_count(0)
 
 
@@ -141,7 +140,7 @@ def test_formulas_are_set_in_the_shipped_maths_font(open_page: Open) -> None:
 def test_section_2_is_built_when_it_comes_near(open_page: Open) -> None:
     page = open_page().page
     assert page.locator("#prefill-decode canvas").count() > 0
-    assert page.locator("#memory canvas").count() == 0
+    assert page.locator("#memory .widget").count() == 0
     look(page, "memory")
     page.locator("#memory canvas").first.wait_for()
     expect(readout(page, "memory", "sequences")).to_have_text("52")
@@ -178,8 +177,10 @@ def test_a_config_json_becomes_the_model_of_the_page(open_page: Open) -> None:
 def test_a_file_can_be_dropped_on_the_bar(open_page: Open) -> None:
     page = open_page().page
     data = page.evaluate_handle(
-        """text => { const data = new DataTransfer();
-        data.items.add(new File([text], "config.json", {type: "application/json"})); return data; }""",
+        """text => {
+        const data = new DataTransfer();
+        data.items.add(new File([text], "config.json", {type: "application/json"}));
+        return data; }""",
         LLAMA.read_text(encoding="utf-8"),
     )
     page.locator("#scenario .scenario").dispatch_event("drop", {"dataTransfer": data})

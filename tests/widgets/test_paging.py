@@ -287,7 +287,7 @@ def open_link(query: str) -> Session:
 
 def test_a_link_whose_parts_go_together_is_taken_though_none_goes_alone() -> None:
     session = open_link("?pool_blocks=40&shared_prefix=100&pool_story=reuse&pool_step=3")
-    model = session.views["paged-caches"].model
+    model = session.bring("paged-caches").model
     assert session.bar.state["notices"] == []
     assert (model.pool_blocks, model.shared_prefix, model.pool_step) == (40, 100, 3)
     assert "pool_step=3" in session.query()
@@ -297,15 +297,15 @@ def test_a_link_whose_parts_do_not_go_together_is_named_and_the_page_opens() -> 
     session = open_link("?pool_blocks=2&pool_rules=today")
     (notice,) = session.bar.state["notices"]
     assert "A part of the link was left out: the prompt of A is longer than the pool" in notice
-    assert session.views["paged-caches"].model.pool_blocks == 16
+    assert session.bring("paged-caches").model.pool_blocks == 16
 
 
 def test_a_readers_requests_travel_in_a_link() -> None:
     session = open_link("")
-    session.views["paged-caches"].receive({"set": {"pool_requests": "A: ä b\nA + &c=1"}})
+    session.bring("paged-caches").receive({"set": {"pool_requests": "A: ä b\nA + &c=1"}})
     again = open_link(session.query())
     assert again.bar.state["notices"] == []
-    assert again.views["paged-caches"].model.pool_requests == "A: ä b\nA + &c=1"
+    assert again.bring("paged-caches").model.pool_requests == "A: ä b\nA + &c=1"
     bad = open_link("?pool_requests=A%3A+x%0Arelease+B")
     assert "line 2: B cannot be released" in bad.bar.state["notices"][0]
 

@@ -63,14 +63,14 @@ def session() -> Session:
 
 
 def test_an_input_that_is_not_linked_stays_out_of_the_address(session: Session) -> None:
-    session.views["letters"].receive({"set": {"essay": "abc", "copies": 2}})
+    session.bring("letters").receive({"set": {"essay": "abc", "copies": 2}})
     assert session.query() == "copies=2"
-    assert session.views["letters"].model.result.summary.startswith("6")
+    assert session.bring("letters").model.result.summary.startswith("6")
 
 
 def test_a_link_neither_reads_nor_clears_an_input_that_is_not_linked(session: Session) -> None:
-    model = session.views["letters"].model
-    session.views["letters"].receive({"set": {"essay": "abc"}})
+    model = session.bring("letters").model
+    session.bring("letters").receive({"set": {"essay": "abc"}})
     session.receive({"query": "?copies=3&essay=smuggled"})
     assert (model.essay, model.copies) == ("abc", 3)
     assert "Nothing on this page is called “essay”" in session.bar.state["notices"][0]
@@ -79,7 +79,7 @@ def test_a_link_neither_reads_nor_clears_an_input_that_is_not_linked(session: Se
 
 
 def test_a_long_text_does_not_travel_with_every_move_of_a_slider(session: Session) -> None:
-    view = session.views["letters"]
+    view = session.bring("letters")
     view.receive({"set": {"essay": "a" * 50_000}})
     sent: list[dict[str, Any]] = []
     view.card._send_msg = sent.append
@@ -98,7 +98,7 @@ def test_a_first_result_is_shown_and_the_job_behind_it_brings_the_fuller_one() -
 
 
 def test_a_newer_change_overtakes_the_job_and_takes_its_bar_away(session: Session) -> None:
-    view = session.views["letters"]
+    view = session.bring("letters")
     started: list[Job | None] = []
 
     def runner(job: Job | None) -> None:

@@ -40,20 +40,20 @@ def state(session: Session) -> tuple[Any, ...]:
         session.model.scenario,
         dict(session.model.choices),
         session.query(),
-        {slug: view.model.inputs() for slug, view in session.views.items()},
+        {slug: model.inputs() for slug, model in session.models.items()},
     )
 
 
 def test_the_scenario_reaches_every_section(session: Session) -> None:
     session.receive({"set": {"model": "70B", "devices": 4}})
-    for view in session.views.values():
-        assert view.model.scenario.model.name == "70B"
-        assert view.model.scenario.devices == 4
+    for model in session.models.values():
+        assert model.scenario.model.name == "70B"
+        assert model.scenario.devices == 4
     assert session.query() == "model=70B&devices=4"
 
 
 def test_a_section_may_set_the_scenario(session: Session) -> None:
-    session.views["memory"].receive({"set": {"cache": "fp8"}})
+    session.bring("memory").receive({"set": {"cache": "fp8"}})
     assert session.model.scenario.cache_byte == 1.0
     assert session.bar.state["values"]["cache"]["value"] == "fp8"
 
@@ -67,8 +67,8 @@ def test_a_config_becomes_the_model_of_the_page(session: Session) -> None:
     assert facts["cache per token (slope)"] == "131,072 B = 128 KiB"
     assert facts["fixed part per sequence"] == "0 B = 0 B"
     assert ["hidden_size", "4096"] in found["used"]
-    for view in session.views.values():
-        assert view.model.scenario.model.parameters == 8_030_261_248
+    for model in session.models.values():
+        assert model.scenario.model.parameters == 8_030_261_248
 
 
 def test_a_link_carries_the_dropped_config(session: Session) -> None:
@@ -160,8 +160,8 @@ def test_a_bad_choice_is_named_and_changes_nothing(
 def test_a_message_of_no_known_form_is_ignored(session: Session, message: Any) -> None:
     before = state(session)
     session.receive(message)
-    for view in session.views.values():
-        view.receive(message)
+    for slug in session.models:
+        session.bring(slug).receive(message)
     assert state(session) == before
 
 
@@ -183,7 +183,7 @@ def test_a_custom_device_takes_its_three_numbers(session: Session) -> None:
 
 def test_reset_takes_everything_back_to_the_defaults(session: Session) -> None:
     session.receive({"set": {"model": "70B", "devices": 4}})
-    session.views["prefill-decode"].receive({"set": {"batch": 7}})
+    session.bring("prefill-decode").receive({"set": {"batch": 7}})
     session.receive({"query": ""})
     assert session.query() == ""
     assert session.model.scenario.model == MODELS["8B"]
@@ -191,13 +191,34 @@ def test_reset_takes_everything_back_to_the_defaults(session: Session) -> None:
 
 def test_going_back_takes_over_the_address(session: Session) -> None:
     session.receive({"query": "?batch=5&model=14B&context=oops"})
-    assert session.views["prefill-decode"].model.batch == 5
+    assert session.bring("prefill-decode").model.batch == 5
     assert session.model.scenario.model.name == "14B"
     assert "context=oops" in session.bar.state["notices"][0]
 
 
+def test_a_section_is_made_when_the_reader_comes_near(session: Session) -> None:
+    assert session.views == {}
+    assert all(model.result is None for model in session.models.values())
+    session.receive({"near": "memory"})
+    session.receive({"near": "memory"})
+    session.receive({"near": "no such section"})
+    assert list(session.views) == ["memory"]
+    assert len(session.boxes["memory"]) == 1
+    assert session.models["memory"].result.summary
+    assert session.models["prefill-decode"].result is None
+
+
+def test_a_section_that_comes_late_has_the_state_of_the_link_and_the_scenario() -> None:
+    late = Session(section_classes(), "tokens=16384&model=14B", "dark")
+    late.receive({"set": {"devices": 2}})
+    view = late.bring("memory")
+    assert view.model.tokens == 16384
+    assert view.model.scenario.devices == 2
+    assert view.theme == "dark"
+
+
 def test_the_theme_reaches_every_chart(session: Session) -> None:
-    view = session.views["prefill-decode"]
+    view = session.bring("prefill-decode")
     view.build()
     axis = view.chart("roofline").figure.xaxis[0]
     light = axis.axis_label_text_color
@@ -206,14 +227,14 @@ def test_the_theme_reaches_every_chart(session: Session) -> None:
 
 
 def test_arithmetic_travels_only_while_it_is_open(session: Session) -> None:
-    view = session.views["prefill-decode"]
+    view = session.bring("prefill-decode")
     assert view.card.state["result"]["arithmetic"] == {}
     view.receive({"open": ["step", "nonsense", 5]})
     assert list(view.card.state["result"]["arithmetic"]) == ["step"]
 
 
 def test_a_prediction_keeps_its_answer_to_itself_until_asked(session: Session) -> None:
-    view = session.views["prefill-decode"]
+    view = session.bring("prefill-decode")
     assert "answer" not in view.card.spec["prediction"]
     said: list[dict[str, Any]] = []
     view.card.tell = said.append

@@ -56,8 +56,8 @@ def test_a_link_restores_the_state_it_was_written_from(query: str) -> None:
     second = session(first.query())
     assert second.query() == first.query()
     assert second.model.scenario == first.model.scenario
-    for slug, view in first.views.items():
-        assert second.views[slug].model.inputs() == view.model.inputs()
+    for slug, model in first.models.items():
+        assert second.models[slug].inputs() == model.inputs()
 
 
 def test_a_bad_value_is_named_and_the_rest_applies() -> None:
@@ -67,7 +67,7 @@ def test_a_bad_value_is_named_and_the_rest_applies() -> None:
     assert "not a number" in said
     assert "context=1e99" in said
     assert "131,072" in said
-    assert opened.views["prefill-decode"].model.inputs() == {
+    assert opened.bring("prefill-decode").model.inputs() == {
         "batch": 32,
         "context": 2048,
         "prompt": 512,
