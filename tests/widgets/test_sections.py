@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import param
 import pytest
 
 from core.devices import DEVICES
@@ -152,8 +153,12 @@ def test_one_change_computes_one_result(section: type[SectionModel]) -> None:
     model = section(S)
     seen: list[Any] = []
     model.param.watch(lambda event: seen.append(event.new), "result")
-    numeric = [n for n in model.input_names() if isinstance(getattr(model, n), int)]
-    model.apply({name: getattr(model, name) + 1 for name in numeric})
+    moved = {}
+    for name in model.input_names():
+        value, parameter = getattr(model, name), model.param[name]
+        if isinstance(parameter, param.Integer):
+            moved[name] = value + 1 if value < parameter.bounds[1] else value - 1
+    model.apply(moved)
     assert len(seen) == (1 if seen[0].then is None else 2)
     assert seen[-1].then is None
 
