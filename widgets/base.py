@@ -105,7 +105,8 @@ class ChartSpec:
     """A chart's name, its title for everyone and its caption below the canvas.
 
     `below` puts it under the readouts, for what is read after them. `height` is its canvas's, in
-    pixels, kept free until it is drawn. `wide` gives it the whole width of the card.
+    pixels, kept free until it is drawn. `wide` gives it the whole width of the card. With
+    `open_table` its data table stands open, and longer than others, from the start.
     """
 
     name: str
@@ -114,6 +115,7 @@ class ChartSpec:
     below: bool = False
     height: int = 300
     wide: bool = False
+    open_table: bool = False
 
 
 @dataclass(frozen=True, slots=True)
