@@ -62,8 +62,8 @@ class Traffic:
 class Headlines:
     """What one run can be quoted with.
 
-    `ttft_s` has every request's time to first token, ascending; shape (requests,). `hit_rate` is
-    the share of prompt tokens whose prefill was skipped.
+    `ttft_s` has every request's time to first token, ascending; shape (requests,).
+    `prefilled_token` and `skipped_token` are prompt tokens computed, and found in the cache.
     """
 
     ttft_s: NDArray[np.float64]
@@ -72,7 +72,13 @@ class Headlines:
     answer_token: int
     duration_s: float
     devices: int
-    hit_rate: float
+    prefilled_token: int
+    skipped_token: int = 0
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of prompt tokens whose prefill was skipped."""
+        return self.skipped_token / (self.skipped_token + self.prefilled_token)
 
     @property
     def mean_ttft_s(self) -> float:
@@ -95,7 +101,7 @@ class Headlines:
         return 1.0 / self.mean_itl_s
 
     @classmethod
-    def of(cls, schedule: Schedule, devices: int, hit_rate: float = 0.0) -> Headlines:
+    def of(cls, schedule: Schedule, devices: int, skipped_token: int = 0) -> Headlines:
         """Read off a run. Raises `ValueError` where no answer has a gap."""
         gaps = schedule.itl_s
         return cls(
@@ -105,7 +111,8 @@ class Headlines:
             answer_token=int(schedule.stream.output_token.sum()),
             duration_s=schedule.duration_s,
             devices=devices,
-            hit_rate=hit_rate,
+            prefilled_token=int(schedule.chunks()["chunk_token"].sum()),
+            skipped_token=skipped_token,
         )
 
 
@@ -129,15 +136,12 @@ def warm_run(
     """
     count = validate.integer("groups", groups, 1, traffic.requests)
     stream = traffic.stream()
-    unsalted = PoolRoom.of(
-        stream, scenario, block_token=block_token, shared_token=traffic.prefix_token
-    )
-    names = salted_names(block_names(stream, block_token, traffic.prefix_token), count)
-    room = PoolRoom(unsalted.pool.num_blocks, block_token, names)
+    room = PoolRoom.of(stream, scenario, block_token=block_token, shared_token=traffic.prefix_token)
+    if count > 1:
+        names = salted_names(block_names(stream, block_token, traffic.prefix_token), count)
+        room = PoolRoom(room.pool.num_blocks, block_token, names)
     schedule = simulate(stream, scenario, room=room)
-    prefilled = int(schedule.chunks()["chunk_token"].sum())
-    rate = room.skipped_token / (room.skipped_token + prefilled)
-    return Headlines.of(schedule, scenario.devices, rate)
+    return Headlines.of(schedule, scenario.devices, room.skipped_token)
 
 
 def salted_names(names: Sequence[Sequence[int]], groups: int) -> list[list[int]]:

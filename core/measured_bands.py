@@ -7,7 +7,9 @@ data-sheet peaks. Rows that no band may hold are listed in `LEFT_OUT`, with the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from core import validate
 from core.roofline import MAX_BATCH, step_costs
@@ -98,7 +100,7 @@ def _load(label: str, rows: int, p10: float, p50: float, p90: float) -> Band:
 BANDS: tuple[Band, ...] = (
     Band(
         "matmul",
-        "best matrix product",
+        "twelve accelerators",
         12,
         1.15,
         1.28,
@@ -180,7 +182,8 @@ class MeasuredExample:
     """The reference's example put together from measured A100 kernels, in seconds.
 
     A decode step is `layers` times (linear layers + the rest of the layer + attention), then the
-    output head. The sums have no launch gaps, no sampling and no scheduler in them.
+    output head. The sums have no launch gaps, no sampling and no scheduler in them. The ratios are
+    measured ÷ floor of the linear layers and of the attention in that step.
     """
 
     layers: int
@@ -189,6 +192,8 @@ class MeasuredExample:
     attention_s: float
     head_s: float
     mixed_s: float
+    linear_ratio: float
+    attention_ratio: float
     source: str
 
     @property
@@ -209,9 +214,14 @@ A100_KERNELS = MeasuredExample(
     attention_s=0.235659e-3,
     head_s=0.6496e-3,
     mixed_s=312.0e-3,
+    linear_ratio=1.4575,
+    attention_ratio=1.7865,
     source="linear layers of Llama-3-8B from Vidur, attention and output head on A100 from "
     "aiconfigurator; batch 32 at context 2,048, alone and with a prompt of 4,096 tokens",
 )
+
+AICONFIGURATOR_DECODE_S: Mapping[int, float] = MappingProxyType({1: 12.01e-3, 32: 19.14e-3})
+"""What aiconfigurator says of the same decode step, by batch, out of its own measured tables."""
 
 
 def efficiencies(
