@@ -8,10 +8,9 @@ from typing import Any
 
 import param
 
-from core.fragmentation import lengths_needed
 from core.kv_cache import tokens_that_fit
 from core.pool_script import Operation, check_fits, parse_script, run_script
-from core.pool_stories import REFERENCE_PREFIX_TOKEN, reference_lengths, story
+from core.pool_stories import REFERENCE_PREFIX_TOKEN, story
 from core.scenario import Scenario
 from widgets import paging_trace
 from widgets.base import (
@@ -36,6 +35,7 @@ from widgets.paging_shown import (
     RULES,
     STORIES,
     YOURS,
+    Fits,
     Shown,
     fit_all,
 )
@@ -189,10 +189,10 @@ class Paging(SectionModel):
 
     def __init__(self, scenario: Scenario, **params: Any) -> None:
         self._told: tuple[tuple[Any, ...], Story] | None = None
+        self._fits: Fits | None = None
         self._trace = paging_trace.synthetic()
         self._waiting: tuple[str, str] | None = None
         self._files = 0
-        self._lengths = reference_lengths(lengths_needed(budget_token=BUDGET_TOKEN, unit_token=50))
         super().__init__(scenario, **params)
 
     def compute(self) -> SectionResult:
@@ -206,7 +206,7 @@ class Paging(SectionModel):
             story=told,
             step=step,
             picture=draw(told, step),
-            fits=fit_all(self._lengths, self.reserve_length, self.block_size),
+            fits=self._fitted(),
             reuse=reuse,
             capacity_token=tokens_that_fit(self.scenario),
         )
@@ -224,6 +224,12 @@ class Paging(SectionModel):
         if self.pool_step in (step, END):
             return ()
         return (f"The story has {step:,} steps now; step {self.pool_step:,} is shown as its end.",)
+
+    def _fitted(self) -> Fits:
+        asked = (self.reserve_length, self.block_size)
+        if self._fits is None or (self._fits.reserve, self._fits.block_size) != asked:
+            self._fits = fit_all(*asked)
+        return self._fits
 
     def _story(self) -> Story:
         key = (
@@ -270,6 +276,8 @@ class Paging(SectionModel):
         super().check(values)
 
     def check_together(self, inputs: Mapping[str, Any]) -> None:
+        if {**inputs, "pool_step": self.pool_step} == self.inputs():
+            return
         check_fits(
             self.operations(inputs),
             num_blocks=int(inputs["pool_blocks"]),

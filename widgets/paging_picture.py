@@ -171,8 +171,8 @@ def _queue(
     right = end_x > columns / 2
     end = end_x + HALF if right else end_x - HALF
     ends = [
-        (x - HALF, y - HALF, -11, "head: taken next", "left"),
-        (end, end_y + HALF, 12, "tail: given back last", "right" if right else "left"),
+        (x - HALF, y - HALF, 11, "head: taken next", "left"),
+        (end, end_y + HALF, -12, "tail: given back last", "right" if right else "left"),
     ]
     if not whole:
         ends.append((0.5 - HALF, 1.5, 0, f"… {len(free) - len(shown):,} more …", "left"))

@@ -7,13 +7,13 @@ from typing import Any
 
 from core import roofline
 from core.devices import DEVICES
-from core.fragmentation import KWON_FIGURE_2, paged
+from core.fragmentation import KWON_FIGURE_2
 from core.models import MODELS
 from core.pool_events import EventKind
 from core.pool_rules import Rules
 from core.pool_script import PoolRun, parse_script, run_script
 from core.pool_state import PoolState, replay
-from core.pool_stories import StoryName, reference_lengths, story
+from core.pool_stories import StoryName, story
 from core.scenario import Scenario
 from core.units import quantity
 from widgets.paging_shown import BUDGET_TOKEN, RESERVE_TOKEN, YOURS, Shown, fit_all
@@ -46,8 +46,7 @@ def prediction() -> Prediction:
 def prose() -> dict[str, str]:
     """The numbers that the text asks for by name, at the reference's settings."""
     scenario = Scenario(MODELS["8B"], DEVICES["A100"])
-    fits = fit_all(reference_lengths(1_000), RESERVE_TOKEN, 4)
-    drawn = paged(reference_lengths(), budget_token=BUDGET_TOKEN, block_size=16)
+    fits = fit_all(RESERVE_TOKEN, 4)
     shared, reuse, churn = (_told(name)[1] for name in ("shared", "reuse", "churn"))
     evicted = [
         str(event.block) for event in _told("churn")[0].events if event.kind is EventKind.EVICT
@@ -76,7 +75,7 @@ def prose() -> dict[str, str]:
         "reserved_waste": f"{float(fits.reserved.waste_percent):.1f} %",
         "paged_fit": f"{int(fits.sixteen.sequences)}",
         "paged_waste": f"{float(fits.sixteen.waste_percent):.1f} %",
-        "drawn_fit": f"{int(drawn.sequences)}",
+        "drawn_fit": f"{int(fits.drawn.sequences)}",
         "orca_max": useful["Orca (Max)"],
         "orca_oracle": useful["Orca (Oracle)"],
         "orca_pow2": useful["Orca (Pow2)"],

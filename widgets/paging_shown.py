@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from numpy.typing import ArrayLike
-
-from core.fragmentation import Fit, paged, reserved
+from core.fragmentation import Fit, lengths_needed, paged, reserved
 from core.pool_rules import Rules
+from core.pool_stories import reference_lengths
 from core.scenario import Scenario
 from widgets.paging_picture import Picture, Story
 from widgets.paging_trace import BLOCK_TOKEN, TraceReuse
@@ -17,6 +16,7 @@ END = 99_999
 YOURS = "yours"
 BUDGET_TOKEN = 32_768
 RESERVE_TOKEN = 2_048
+SHORTEST_TOKEN = 50
 MAX_TEXT = 4_000
 
 STORIES = {
@@ -42,22 +42,29 @@ C salt=team1: you are a helpful assistant answer briefly who am I
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """The same sequences with the longest reserved for each, and in blocks of two sizes."""
+    """The same sequences with the longest reserved for each, and in blocks of two sizes.
+
+    `drawn` are in blocks of 16 as many as the reference program draws.
+    """
 
     reserve: int
     block_size: int
     reserved: Fit
     sixteen: Fit
+    drawn: Fit
     paged: Fit
 
 
-def fit_all(lengths: ArrayLike, reserve: int, block_size: int) -> Fits:
-    """Fit the lengths into the reference's budget in each of the three ways."""
+def fit_all(reserve: int, block_size: int) -> Fits:
+    """Fit the reference's lengths into its budget in each way, with more lengths than can fit."""
+    needed = lengths_needed(budget_token=BUDGET_TOKEN, unit_token=SHORTEST_TOKEN)
+    lengths = reference_lengths(needed)
     return Fits(
         reserve,
         block_size,
         reserved(lengths, budget_token=BUDGET_TOKEN, max_length_token=reserve),
         paged(lengths, budget_token=BUDGET_TOKEN, block_size=16),
+        paged(reference_lengths(), budget_token=BUDGET_TOKEN, block_size=16),
         paged(lengths, budget_token=BUDGET_TOKEN, block_size=block_size),
     )
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bokeh.core.properties import value
-from bokeh.models import CategoricalColorMapper, Glyph, HoverTool, Patches, Rect, Text
+from bokeh.core.properties import field, value
+from bokeh.models import CategoricalColorMapper, Glyph, HoverTool, LabelSet, Patches, Rect
 
 from core.fragmentation import KWON_FIGURE_2
 from core.units import significant
@@ -65,8 +65,8 @@ class PagingView(SectionView):
         chart.bars("tails", "card", hatch="/", alpha=0.85)
         _hatch_in(chart, "tails", "idle")
         _now(chart)
-        _text(chart, "blocks", "gx", "gy", "top", dy=-9)
-        _text(chart, "blocks", "gx", "gy", "bottom", dy=9, bold=True)
+        _text(chart, "blocks", "gx", "gy", "top", dy=9)
+        _text(chart, "blocks", "gx", "gy", "bottom", dy=-9, bold=True)
         chart.bars("bars", "soft", alpha=0.45)
         chart.labels("bar_names", "x", "y", "text", bold=True, dy=-2)
         return chart
@@ -91,7 +91,7 @@ class PagingView(SectionView):
         _tiles(chart, Rect(x="qx", y="qy", width=2 * HALF, height=2 * HALF))
         _now(chart)
         _text(chart, "blocks", "qx", "qy", "id")
-        _text(chart, "ends", "x", "y", "text", align="align", dy="dy")
+        _text(chart, "ends", "x", "y", "text", align=field("align"), dy=field("dy"))
         return chart
 
     def _values(self) -> dict[str, Any]:
@@ -288,24 +288,28 @@ def _text(
     y: str,
     text: str,
     *,
-    align: str = "center",
-    dy: float | str = 0,
+    align: Any = "center",
+    dy: Any = 0,
     bold: bool = False,
 ) -> None:
-    """Words on the tiles; `align` and `dy` may name columns."""
-    glyph = Text(
+    """Words on the tiles, where `align` and `dy` may be fields.
+
+    Labels and not text glyphs: of a glyph the browser keeps six copies and measures them all.
+    """
+    labels = LabelSet(
         x=x,
         y=y,
         text=text,
+        source=chart.sources[source],
         y_offset=dy,
-        text_align=align if align == "align" else value(align),
+        text_align=align,
         text_baseline="middle",
         text_font=value(FONT),
         text_font_size=LABEL_SIZE,
         text_font_style="bold" if bold else "normal",
     )
-    chart.paint(glyph, "text_color", "ink")
-    chart.figure.add_glyph(chart.sources[source], glyph)
+    chart.paint(labels, "text_color", "ink")
+    chart.figure.add_layout(labels)
 
 
 def _hatch_in(chart: Chart, source: str, role: str) -> None:

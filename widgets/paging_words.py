@@ -9,12 +9,11 @@ import numpy as np
 
 from core import arithmetic, roofline
 from core.derivation import Derivation, Expression, Term, as_expression, floor, total
-from core.fragmentation import KWON_FIGURE_2, paged
+from core.fragmentation import KWON_FIGURE_2
 from core.kv_cache import capacity
 from core.pool_events import EventKind
 from core.pool_script import Operation
 from core.pool_state import PoolState
-from core.pool_stories import reference_lengths
 from core.scenario import Scenario
 from core.units import exact, significant, split_quantity
 from widgets.paging_picture import MAX_DRAWN, held_tokens
@@ -182,15 +181,14 @@ def _listed(blocks: tuple[int, ...], most: int = 16) -> str:
 
 
 def _reserved_sentence(fits: Fits) -> str:
-    drawn = paged(reference_lengths(), budget_token=BUDGET_TOKEN, block_size=16)
     return (
         f"Of {BUDGET_TOKEN:,} slots, {fits.reserve:,} reserved for each sequence hold "
         f"{int(fits.reserved.sequences):,} of them and leave "
         f"{significant(float(fits.reserved.waste_percent))} % empty. Blocks of 16 hold "
         f"{int(fits.sixteen.sequences):,} and leave "
         f"{significant(float(fits.sixteen.waste_percent))} % of what they take empty; the "
-        f"reference program stops at {int(drawn.sequences):,} because it draws no more. Blocks of "
-        f"{fits.block_size:,} hold {int(fits.paged.sequences):,}."
+        f"reference program stops at {int(fits.drawn.sequences):,} because it draws no more. "
+        f"Blocks of {fits.block_size:,} hold {int(fits.paged.sequences):,}."
     )
 
 
