@@ -9,7 +9,7 @@ from typing import Any
 import panel as pn
 
 from widgets.bar import ScenarioBar, bar_values, found_in_config
-from widgets.base import SectionModel
+from widgets.base import Job, SectionModel
 from widgets.scenario import DEFAULTS, ScenarioModel
 from widgets.section import UNEXPECTED, SectionView
 from widgets.share import format_state, parse_query, parse_state
@@ -53,12 +53,17 @@ class Session:
         """Put a section's card and charts into its box, once."""
         if slug not in self.views:
             model = self.models[slug]
+            # A job that follows a first result waits for the card, which can show its progress.
+            waiting: list[Job | None] = []
+            model.runner = waiting.append
             model.active = True
             view = self._sections[slug][1](model, self.model, self.theme)
             view.on_change = self._changed
             view.build()
             self.views[slug] = view
             self.boxes[slug].append(view.card)
+            if waiting and waiting[-1] is not None:
+                model.runner(waiting[-1])
         return self.views[slug]
 
     def receive(self, message: Any) -> None:

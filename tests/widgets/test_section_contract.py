@@ -126,3 +126,20 @@ def test_a_stop_may_have_words_which_its_refusal_says() -> None:
         Limits(S).apply({"copies": 2000})
     with pytest.raises(ValueError, match=r"a whole number from 1 to 1,000 \(no limit\), got x"):
         Limits(S).apply({"copies": "x"})
+
+
+def test_a_job_behind_the_first_result_waits_until_the_card_is_there() -> None:
+    told: list[str] = []
+
+    class Later(Letters):
+        def compute(self) -> SectionResult:
+            return result("first", Job("More", lambda _: told.append("worked") or result("fuller")))
+
+    class LaterView(LettersView):
+        def build(self) -> None:
+            told.append(f"built with {self.model.result.summary}")
+
+    view = Session({"letters": (Later, LaterView)}, "", "light").bring("letters")
+    assert told == ["built with first", "worked"]
+    assert view.model.result.summary == "fuller"
+    assert view.card.state["result"]["summary"] == "fuller"
