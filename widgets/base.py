@@ -156,6 +156,7 @@ class SectionModel(param.Parameterized):
 
     Subclasses declare inputs as bounded parameters, list them in `controls`, and implement
     `compute`. One watcher on all inputs computes the result; nothing ever writes an input.
+    A section whose numbers do not hang on the page's scenario sets `follows_scenario` to False.
     """
 
     scenario = param.ClassSelector(class_=Scenario, allow_None=False, instantiate=False)
@@ -163,6 +164,7 @@ class SectionModel(param.Parameterized):
     active = param.Boolean(default=True, precedence=-1)
 
     slug: ClassVar[str]
+    follows_scenario: ClassVar[bool] = True
     controls: ClassVar[tuple[Control, ...]] = ()
     presets: ClassVar[tuple[Preset, ...]] = ()
     charts: ClassVar[tuple[ChartSpec, ...]] = ()
@@ -209,7 +211,7 @@ class SectionModel(param.Parameterized):
 
     def state_key(self) -> tuple[Any, ...]:
         """What the result hangs on; a section with a dropped file adds it here."""
-        return (self.scenario, *self.inputs().values())
+        return (self.scenario if self.follows_scenario else None, *self.inputs().values())
 
     def refresh(self) -> None:
         """Compute the result anew; a section far from the viewport waits until it is near."""
