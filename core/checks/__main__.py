@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failure(outcome: Outcome) -> str:
-    expected = words(outcome.check.expected)
+    expected = words(outcome.expected)
     return f"✗ {outcome.check.name}: expected {expected}, observed {words(outcome.observed)}"
 
 
@@ -63,7 +63,7 @@ def _print_table(outcomes: Sequence[Outcome]) -> None:
         (
             outcome.verdict,
             outcome.check.name,
-            words(outcome.check.expected, 32),
+            words(outcome.expected, 32),
             words(outcome.observed, 32),
             tolerance_words(outcome.check),
             f"{outcome.time_s * 1e3:.2f} ms",

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 from core import validate
+from core.pool_claims import Finding
 from core.reference_program import SEED, Parts, Program, run
 from core.sabotage import SOUND, parts_with
 
@@ -55,33 +56,41 @@ class Check:
     """A claim: what is expected of it, from where, how close, and how it is observed.
 
     `tolerance` is the largest difference allowed in any number; 0 asks for the same value.
-    `on_parts` says that the observation runs the program's parts, so that a fault can show in it.
+    `on_parts` says that the observation runs the program's parts, so that a fault shows in it. An
+    observation that comes as a `Finding` brings its own expectation, in place of `expected`.
     """
 
     name: str
     group: Group
     source: str
     expected: Value
-    observe: Callable[[Trial], Value]
+    observe: Callable[[Trial], Value | Finding]
     tolerance: float = 0.0
     on_parts: bool = False
 
     def run(self, trial: Trial) -> Outcome:
         """Observe, and time it. An observation that breaks down refutes its claim."""
         start = time.perf_counter()
+        expected = self.expected
         try:
-            observed: Value = self.observe(trial)
+            seen = self.observe(trial)
+            if isinstance(seen, Finding):
+                expected, observed = _as_value(seen.expected), _as_value(seen.observed)
+            else:
+                observed = seen
         except Exception as error:  # broken parts may fail in any way, and each is a finding
             observed = f"{type(error).__name__}: {error}"
         elapsed_s = time.perf_counter() - start
-        return Outcome(self, observed, agree(self.expected, observed, self.tolerance), elapsed_s)
+        holds = agree(expected, observed, self.tolerance)
+        return Outcome(self, expected, observed, holds, elapsed_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A check that was run: what was seen, whether the claim holds, and how long it took."""
+    """A check that was run: expected, seen, whether the claim holds, and how long it took."""
 
     check: Check
+    expected: Value
     observed: Value
     holds: bool
     time_s: float
@@ -97,7 +106,7 @@ class Outcome:
             "name": self.check.name,
             "group": self.check.group,
             "source": self.check.source,
-            "expected": _plain(self.check.expected),
+            "expected": _plain(self.expected),
             "observed": _plain(self.observed),
             "tolerance": self.check.tolerance,
             "holds": self.holds,
@@ -162,6 +171,13 @@ def _words(value: Value) -> str:
     # A whole number keeps every digit even where a float carries it.
     whole = abs(value) < 1e15 and value == int(value)
     return (f"{int(value):,}" if whole else f"{value:,.11g}").replace("-", "−")
+
+
+def _as_value(seen: object) -> Value:
+    """What a claim of the pool expects or sees, as a value; lists count as tuples."""
+    if isinstance(seen, list | tuple):
+        return tuple(_as_value(part) for part in seen)
+    return seen if isinstance(seen, int | float | str) else repr(seen)
 
 
 def _plain(value: Value) -> object:

@@ -56,7 +56,7 @@ ASSERTIONS = (
         lambda p: (len(_table(p.pool, 0)), len(_table(p.pool, 1))),
     ),
     _assertion(
-        "the first 3 blocks are shared",
+        "the first 3 are shared",
         (True, True, True),
         lambda p: tuple(
             a == b for a, b in zip(_table(p.pool, 0)[:3], _table(p.pool, 1)[:3], strict=True)
@@ -68,7 +68,7 @@ ASSERTIONS = (
         lambda p: (_moment(p.pool, _TWO).cache_hits, _moment(p.pool, _TWO).in_use),
     ),
     _assertion(
-        "all 16 blocks are free again",
+        "all 16 blocks are free",
         (0, 16),
         lambda p: (
             _moment(p.pool, _RELEASED).in_use,
@@ -81,13 +81,13 @@ ASSERTIONS = (
         lambda p: (_moment(p.pool, _AGAIN).cache_hits, _moment(p.pool, _AGAIN).in_use),
     ),
     _assertion(
-        "churn evicts and fills the pool",
+        "churn evicts, fills the pool",
         (True, NUM_BLOCKS),
         lambda p: (_moment(p.pool, _CHURNED).evictions > 0, _moment(p.pool, _CHURNED).in_use),
     ),
-    _assertion("nothing is in use at the end", 0, lambda p: _moment(p.pool, _END).in_use),
+    _assertion("nothing in use at the end", 0, lambda p: _moment(p.pool, _END).in_use),
     _assertion(
-        "continuous is no later, and waits less",
+        "continuous waits less",
         (True, True),
         lambda p: (
             p.rolling.steps <= p.fixed.steps,
@@ -95,12 +95,12 @@ ASSERTIONS = (
         ),
     ),
     _assertion(
-        "blocks fit more than reservation",
+        "blocks fit more",
         True,
         lambda p: bool(p.by_blocks.sequences > p.by_reservation.sequences),
     ),
     _assertion(
-        "tokens a pass meet Equation 1",
+        "tokens a pass, Equation 1",
         float(expected_tokens(ALPHA, GAMMA)),
         lambda p: p.rounds.mean,
         tolerance=0.02,

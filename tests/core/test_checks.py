@@ -12,6 +12,9 @@ from core.checks import CHECKS, GROUPS, Trial, agree, matrix, run_checks, tolera
 from core.checks.__main__ import main
 from core.checks.check import Check
 from core.checks.sweep import latency_sweep
+from core.pool_claims import CLAIMS, Finding
+from core.pool_claims import check as run_claim
+from core.reference_program import stream_of
 from core.sabotage import FAULTS, SearchedPool
 from tests.core.oracles import step_by_step
 
@@ -27,7 +30,7 @@ def check_of(expected, observed, tolerance=0.0):
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: f"{check.group}: {check.name}")
 def test_the_claim_holds(check):
     outcome = check.run(TRIAL)
-    assert outcome.holds, f"expected {words(check.expected)}, observed {words(outcome.observed)}"
+    assert outcome.holds, f"expected {words(outcome.expected)}, observed {words(outcome.observed)}"
 
 
 @pytest.mark.parametrize("seed", OTHER_SEEDS)
@@ -100,6 +103,17 @@ def test_an_observation_that_breaks_down_refutes_its_claim_and_says_how():
     assert not outcome.holds
     assert outcome.observed == "KeyError: 'gone'"
     assert outcome.verdict == "✗ fails"
+
+
+def test_a_finding_brings_its_own_expectation():
+    outcome = Check("it", OURS, "a test", 1, lambda _: Finding([3, (4,)], [3, (5,)])).run(TRIAL)
+    assert (outcome.expected, outcome.observed, outcome.holds) == ((3, (4,)), (3, (5,)), False)
+    assert outcome.row()["expected"] == [3, [4]]
+
+
+def test_a_claim_of_the_pool_says_what_it_expects():
+    check = next(check for check in CHECKS if check.name == "pool: shared prefix")
+    assert check.run(TRIAL).expected == (3, 3, 7)
 
 
 def test_a_run_stops_when_it_is_told_to():
@@ -175,8 +189,6 @@ def test_the_sweep_has_the_programs_own_latencies_at_seed_9():
 
 def test_the_sweep_agrees_with_a_step_by_step_simulation():
     sweep = latency_sweep(range(40, 44), 5)
-    from core.reference_program import stream_of
-
     for seed, fixed, rolling in zip(sweep.seed, sweep.fixed, sweep.rolling, strict=True):
         stream = stream_of(int(seed))
         rows = list(
@@ -221,7 +233,7 @@ def test_the_table_says_how_many_hold_and_exits_0(capsys):
 def test_a_failing_claim_is_named_and_exits_1(capsys):
     assert main(["--fault", "acceptance off by one", "--seed", "11"]) == 1
     text = capsys.readouterr().out
-    assert "✗ tokens a pass meet Equation 1: expected 3.3616, observed 3.6" in text
+    assert "✗ tokens a pass, Equation 1: expected 3.3616, observed 3.6" in text
     assert "✗ fails" in text
 
 
@@ -267,8 +279,5 @@ def test_what_cannot_be_run_is_refused_in_a_sentence(arguments, capsys):
 
 def test_a_searched_queue_alone_breaks_nothing():
     """The faults' kind of queue is sound: what is caught is the fault and not the queue."""
-    from core.pool_claims import CLAIMS
-    from core.pool_claims import check as run_claim
-
     for claim in CLAIMS:
         assert run_claim(claim, SearchedPool).holds, claim.name
