@@ -13,6 +13,7 @@ from core.measured_bands import BANDS, LEFT_OUT
 from core.models import MODELS
 from core.scenario import Scenario
 from tests.test_content import rendered
+from widgets.base import Job
 from widgets.caveats import PIECES, Caveats, CaveatsView, kernel_choices
 from widgets.prose import load_pages
 from widgets.scenario import ScenarioModel
@@ -155,6 +156,35 @@ def test_a_slider_that_the_run_does_not_hang_on_runs_nothing_again() -> None:
     assert model.result.data.runs is before
     model.apply({"stream_rate": 2})
     assert model.result.data.runs is not before
+
+
+def test_where_a_reader_looks_the_runs_follow_what_is_drawn() -> None:
+    model = Caveats(S)
+    jobs: list[Job | None] = []
+    model.runner = jobs.append
+    before = shown(model, "mean_ttft")
+    model.scenario = replace(S, overhead_s=0.01)
+    assert shown(model, "step") == "22.3 ms"
+    assert shown(model, "mean_ttft") == before, "as the last run left it, until the job is done"
+    (job,) = [job for job in jobs if job is not None]
+    assert job.work(lambda _: False) is None, "a job that was overtaken brings nothing"
+    result = job.work(lambda _: True)
+    assert result is not None
+    model.job_done(result)
+    fresh = Caveats(replace(S, overhead_s=0.01))
+    assert shown(model, "mean_ttft") == shown(fresh, "mean_ttft") != before
+
+
+def test_a_cancelled_run_leaves_no_old_figure_behind() -> None:
+    model = Caveats(S)
+    model.runner = lambda _: None
+    model.apply({"stream_rate": 2})
+    model.job_given_up()
+    assert shown(model, "mean_ttft") == "none"
+    assert model.result.notes == ("The stream was not run again.",)
+    model.runner = None
+    model.apply({"wait_noise": 60})
+    assert shown(model, "mean_ttft") == shown(Caveats(S, stream_rate=2), "mean_ttft")
 
 
 def test_what_cannot_run_is_said_and_the_rest_still_stands() -> None:
