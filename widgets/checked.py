@@ -176,7 +176,7 @@ def _prose(found: Record) -> dict[str, str]:
     program, last = found.program, found.program.pool.moments[-1]
     own, ours = found.matrix.caught_by(ASSERTIONS), found.matrix.caught_by(OURS)
     off = off_steps(found)
-    error, standard_errors = off[-2].value, off[-1].value
+    error, standard_errors = off[-2].value / ROUNDS, off[-1].value
     far = erfc(standard_errors / sqrt(2))
     sweep = found.sweep
     low, high = float(sweep.ratio.min()), float(sweep.ratio.max())

@@ -205,12 +205,16 @@ def _tie_steps(record: Record) -> tuple[Derivation, ...]:
 
 
 def off_steps(record: Record) -> tuple[Derivation, ...]:
-    """Tokens a pass, Equation 1, the standard error, and how many of them lie between."""
+    """Equation 1, the tokens it expects of all rounds, their spread, and how far off they are.
+
+    In tokens of all rounds, because their whole numbers can be followed digit by digit.
+    """
     rounds = record.program.rounds
     trials = Term("n", rounds.trials)
-    mean = Derivation("tokens a pass, measured", "m", Term("tokens", rounds.tokens) / trials)
-    (expected,) = tokens_per_target_pass(ALPHA, GAMMA)
+    (each,) = tokens_per_target_pass(ALPHA, GAMMA)
+    expected = Derivation("tokens expected of all rounds", "E_n", trials * each.term)
     variance = Term("V", float(tokens_variance(ALPHA, GAMMA)))
-    error = Derivation("standard error of the mean", "s", (variance / trials) ** 0.5)
-    off = Derivation("standard errors off", "z", (mean.term - expected.term) / error.term)
-    return mean, expected, error, off
+    spread = Derivation("their standard error", "s_n", (trials * variance) ** 0.5)
+    tokens = Term("tokens", rounds.tokens)
+    off = Derivation("standard errors off", "z", (tokens - expected.term) / spread.term)
+    return each, expected, spread, off

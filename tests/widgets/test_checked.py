@@ -233,3 +233,8 @@ def test_the_odds_of_the_references_draw_by_hand() -> None:
     tail = 2 * (x[1] - x[0]) / 3 * float((weights * density).sum())
     assert Checked(S).prose()["odds"] == str(round(1 / tail))
     assert float(Checked(S).prose()["far"].split()[0]) == pytest.approx(100 * tail, abs=0.05)
+
+
+def test_the_distance_from_equation_1_can_be_followed_digit_by_digit() -> None:
+    line = Checked(S).result.readout("off").arithmetic()[-1]["text"]
+    assert line.endswith("(674,091 − 672,320) ÷ 716.9 = 2.47")
