@@ -139,8 +139,8 @@ function renderCard({ model, el, view }) {
     lastStrips = fresh;
     beside.hidden = !rows.length;
     strips.replaceChildren(...rows.map((row) =>
-      h("div", { class: "strip", role: "group", "aria-label": row.label, tabindex: 0 }, h("span", { class: "name" }, row.label),
-        h("span", { class: "items" }, ...row.items.map(([text, kind]) =>
+      h("div", { class: "strip", role: "group", "aria-label": row.label }, h("span", { class: "name" }, row.label),
+        h("span", { class: "items", tabindex: 0 }, ...row.items.map(([text, kind]) =>
           h("span", { class: `item ${kind}`, title: `${MARKS[kind] ?? ""}${text}` }, text))))));
   };
 
