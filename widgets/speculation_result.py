@@ -1,0 +1,312 @@
+"""Section 6's result from its settings: charts' data, tables, sentences, notes, strips.
+
+Pure functions, so that a job can call them from a thread with what it was started with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core.published_speedups import PUBLISHED_SPEEDUPS, PublishedSpeedup
+from core.scenario import Scenario
+from core.speculation import expected_tokens, optimal_gamma, speedup
+from core.units import significant
+from widgets.base import SectionResult
+from widgets.speculation_readouts import Answer, Settings, readouts, signed, standard_errors_off
+from widgets.speculation_sources import (
+    DOT_ROUNDS,
+    FORMULA,
+    REFERENCE_ROUNDS,
+    SIMULATION,
+    TEXT,
+    BatchCurve,
+    Dots,
+    Drafting,
+    batch_curve,
+    by_formula,
+    by_simulation,
+    formula_at_drafts,
+    on_text,
+    reference_rounds,
+    simulated_positions,
+    simulation_dots,
+    text_dots,
+    text_positions,
+)
+from widgets.speculation_text import (
+    CORPUS_WORDS,
+    MAX_GAMMA,
+    TextRun,
+    strips,
+    text_notes,
+)
+
+GAMMAS = np.arange(MAX_GAMMA + 1)
+MAX_BATCH = 1_024
+BATCHES = 2.0 ** np.arange(0, 10.25, 0.5)
+NO_ADAPTIVE_SIMULATION = (
+    "Simulated drafts keep the γ that is set; the adaptive rule applies to formula and text."
+)
+
+Runs = Mapping[tuple[int, bool], TextRun]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What the charts are drawn from.
+
+    `formula` is Equation 1's speedup at each γ for the α that is set; `fitted` the same for the α
+    measured on the text, at the lengths that its drafts really had. `dots` and `positions` are
+    what the source measured, None by formula.
+    """
+
+    settings: Settings
+    drafting: Drafting
+    formula: np.ndarray
+    fitted: Dots | None
+    dots: Dots | None
+    positions: Dots | None
+    curve: BatchCurve
+    speedup: float
+    batch_speedup: float
+
+
+def result_of(scenario: Scenario, settings: Settings, runs: Runs) -> SectionResult:
+    """Everything the card shows. On text, `runs` must hold the run of the chosen γ."""
+    answer = answer_of(scenario, settings, runs)
+    picture = _picture(answer, runs)
+    notes: tuple[str, ...] = ()
+    shown = ()
+    if answer.run is not None:
+        notes = text_notes(settings.text, answer.run, settings.gamma, settings.adaptive)
+        at = min(settings.at_pass, answer.run.passes)
+        shown = strips(settings.text, answer.run, at)
+    elif settings.source == SIMULATION and settings.adaptive:
+        notes = (NO_ADAPTIVE_SIMULATION,)
+    return SectionResult(
+        summary=_summary(answer, picture),
+        readouts=readouts(answer),
+        tables=_tables(picture),
+        sentences={
+            "speedup-gamma": _gamma_sentence(answer, picture),
+            "speedup-batch": _batch_sentence(answer, picture),
+            "acceptance": _acceptance_sentence(picture),
+        },
+        data=picture,
+        notes=notes,
+        strips=shown,
+    )
+
+
+def answer_of(scenario: Scenario, settings: Settings, runs: Runs) -> Answer:
+    """What the chosen source says, and the speedup at the chosen batch."""
+    rounds, run = None, None
+    if settings.source == SIMULATION:
+        # Drawn rounds have one γ; a note says so where the adaptive rule was asked for.
+        settings = replace(settings, adaptive=False)
+        rounds = reference_rounds(settings.alpha, settings.gamma)
+        drafting = by_simulation(rounds)
+    elif settings.source == TEXT:
+        run = runs[settings.gamma, settings.adaptive]
+        drafting = on_text(run)
+    else:
+        drafting = by_formula(settings.alpha, settings.gamma, settings.adaptive)
+    batch = np.array([float(settings.batch)])
+    at_batch = batch_curve(scenario, batch, settings.context, drafting, settings.cost)
+    return Answer(scenario, settings, drafting, at_batch, rounds, run)
+
+
+def nearest_measured(curve: PublishedSpeedup, batch: int) -> tuple[int, float]:
+    """The measured batch nearest to `batch` in ratio, and its speedup."""
+    distance = np.abs(np.log(np.array(curve.batch) / batch))
+    at = int(np.argmin(distance))
+    return curve.batch[at], curve.throughput_ratio[at]
+
+
+def _picture(answer: Answer, runs: Runs) -> Picture:
+    settings, drafting = answer.settings, answer.drafting
+    cost = settings.cost
+    fitted, dots, positions = None, None, None
+    if answer.rounds is not None:
+        dots = simulation_dots(settings.alpha, settings.gamma, cost)
+        positions = simulated_positions(answer.rounds)
+    elif answer.run is not None:
+        at_gamma = {gamma: run for (gamma, adaptive), run in runs.items() if not adaptive}
+        dots = text_dots(at_gamma, cost)
+        positions = text_positions(answer.run)
+        fitted = formula_at_drafts(at_gamma, answer.rule_alpha, cost)
+    return Picture(
+        settings=settings,
+        drafting=drafting,
+        formula=speedup(settings.alpha, GAMMAS, cost),
+        fitted=fitted,
+        dots=dots,
+        positions=positions,
+        curve=batch_curve(answer.scenario, BATCHES, settings.context, drafting, cost),
+        speedup=drafting.speedup(cost),
+        batch_speedup=answer.batch_speedup,
+    )
+
+
+def _summary(answer: Answer, picture: Picture) -> str:
+    settings, drafting = answer.settings, answer.drafting
+    length = significant(drafting.mean_length)
+    cost = f"{drafting.mean_length * settings.cost + 1:.2f}"
+    drafts = f"{length} draft tokens" + (" on average" if drafting.lengths.size > 1 else "")
+    return (
+        f"A pass with {drafts} yields {significant(drafting.tokens_per_pass)} tokens for the time "
+        f"of {cost} plain steps: {_times(picture.speedup)}. {_at_batch(answer, picture)}"
+    )
+
+
+def _at_batch(answer: Answer, picture: Picture) -> str:
+    settings = answer.settings
+    place = f"batch {settings.batch:,} with {settings.context:,} tokens of context"
+    if not answer.fits:
+        return f"{place.capitalize()} does not fit into memory."
+    if picture.speedup - answer.batch_speedup < 0.005 * picture.speedup:
+        return f"At {place} it stays so."
+    return f"At {place} it is {_times(answer.batch_speedup)}."
+
+
+def _gamma_sentence(answer: Answer, picture: Picture) -> str:
+    settings = picture.settings
+    best = int(optimal_gamma(settings.alpha, settings.cost))
+    at_best = float(speedup(settings.alpha, best, settings.cost))
+    line = (
+        f"By the formula at α {settings.alpha:g} and c {settings.cost:g}, γ {best} is best: "
+        f"{_times(at_best)}."
+        if best
+        else f"By the formula at α {settings.alpha:g} and c {settings.cost:g} no draft pays."
+    )
+    here = f"adaptive γ, {significant(picture.drafting.mean_length)} on average"
+    if not settings.adaptive:
+        here = f"γ {settings.gamma}"
+    if settings.source == FORMULA:
+        return f"{line} With {here} it is {_times(picture.speedup)}."
+    off = signed(standard_errors_off(answer))
+    if settings.source == SIMULATION:
+        return (
+            f"{line} Dots: {DOT_ROUNDS:,} drawn rounds each, with 2 standard errors either way; "
+            f"at {here}, {REFERENCE_ROUNDS:,} rounds: {_times(picture.speedup)}, {off} standard "
+            "errors from the formula."
+        )
+    return (
+        f"Diamonds: runs of {settings.text.tokens:,} tokens on {CORPUS_WORDS[settings.text.corpus]}"
+        f". With {here} {_times(picture.speedup)}, {off} standard errors from the formula at the "
+        f"measured α {_rate(picture.drafting.alpha)} (dashes). {line}"
+    )
+
+
+def _batch_sentence(answer: Answer, picture: Picture) -> str:
+    settings, curve = picture.settings, picture.curve
+    verify = float(answer.at_batch.verify_s[0] / answer.at_batch.plain_s[0])
+    end = end_of_gain(curve)
+    if end is None:
+        reach = (
+            f"The gain lasts to batch {MAX_BATCH:,}"
+            if curve.capacity >= MAX_BATCH
+            else (f"The gain lasts as far as batches fit, to {curve.capacity:,.0f}")
+        )
+    elif end <= 1:
+        reach = "There is no gain at any batch"
+    elif end > curve.capacity:
+        reach = f"The gain outlasts the {curve.capacity:,.0f} sequences that fit"
+    else:
+        reach = f"The gain is gone from about batch {significant(end, 2)} on"
+    measured = [
+        f"{nearest_measured(c, settings.batch)[1]:.2f}× ({c.method}, {c.server.split(' ')[0]})"
+        for c in PUBLISHED_SPEEDUPS
+    ]
+    return (
+        f"At batch {settings.batch:,} the model says {_times(picture.batch_speedup)}: verifying "
+        f"costs {verify:.2f} plain steps. {reach}. Measured at the batch "
+        f"nearest to it: {', '.join(measured)}."
+    )
+
+
+def end_of_gain(curve: BatchCurve) -> float | None:
+    """Where the curve falls to 1.0, between two of its points; None where it does not."""
+    lost = np.flatnonzero(curve.speedup <= 1.0)
+    if not lost.size:
+        return None
+    at = int(lost[0])
+    if at == 0:
+        return 1.0
+    high, low = curve.speedup[at - 1], curve.speedup[at]
+    part = (high - 1.0) / (high - low)
+    return float(curve.batch[at - 1] * (curve.batch[at] / curve.batch[at - 1]) ** part)
+
+
+def _acceptance_sentence(picture: Picture) -> str:
+    settings, found = picture.settings, picture.positions
+    if found is None:
+        return (
+            f"The formula gives every draft position the same chance, α {settings.alpha:g}. "
+            "Choose “real text” to see what becomes of that."
+        )
+    if not found.x.size:
+        return "Nothing was drafted, so nothing was judged."
+    listed = ", ".join(
+        f"{position}: {_rate(rate)}"
+        for position, rate in zip(found.x[:6], found.y[:6], strict=True)
+    )
+    if settings.source == SIMULATION:
+        return (
+            f"Drawn with one chance for all positions, it stays near α {settings.alpha:g}: "
+            f"{listed}."
+        )
+    return (
+        f"Share kept by position, among drafts whose earlier tokens were all kept: {listed}. "
+        "One α for all of them would be a level line."
+    )
+
+
+def _tables(picture: Picture) -> dict[str, dict[str, Any]]:
+    settings, dots, curve = picture.settings, picture.dots, picture.curve
+    gammas = GAMMAS if dots is None else dots.x
+    by_gamma: dict[str, Any] = {
+        "gamma": gammas,
+        "formula_speedup": speedup(settings.alpha, gammas, settings.cost),
+        "formula_tokens_per_pass": expected_tokens(settings.alpha, gammas),
+    }
+    if dots is not None:
+        by_gamma |= {"speedup": dots.y, "standard_error": dots.error, "passes": dots.passes}
+    series = ["model"] * curve.batch.size
+    batch, ratio = curve.batch.tolist(), curve.speedup.tolist()
+    fits = ["yes" if size <= curve.capacity else "no" for size in curve.batch]
+    for published in PUBLISHED_SPEEDUPS:
+        count = len(published.batch)
+        series += [f"{published.method}, {published.server}, {published.device}"] * count
+        batch += published.batch
+        ratio += published.throughput_ratio
+        fits += ["measured"] * count
+    positions: dict[str, Any] = {
+        "position": np.arange(1, max(2, settings.gamma + 1)),
+        "alpha": np.full(max(1, settings.gamma), settings.alpha),
+    }
+    if picture.positions is not None:
+        found = picture.positions
+        positions = {
+            "position": found.x,
+            "kept_share": found.y,
+            "standard_error": found.error,
+            "judged": found.passes,
+        }
+    return {
+        "speedup-gamma": by_gamma,
+        "speedup-batch": {"series": series, "batch": batch, "speedup": ratio, "fits": fits},
+        "acceptance": positions,
+    }
+
+
+def _times(value: float) -> str:
+    return f"{significant(value)}×"
+
+
+def _rate(value: float) -> str:
+    return "none" if np.isnan(value) else f"{value:.2f}"
