@@ -15,7 +15,7 @@ from core.requests import Lengths, random_stream
 from core.scenario import Scenario
 from tests.bench import paint
 from tests.bench.bench_page import browser
-from tests.browser.conftest import DESKTOP, free_port, start_server, wait_live
+from tests.browser.conftest import DESKTOP, bring, free_port, start_server, wait_live
 from widgets.batching import Batching
 
 TARGET = "≤ 40 / 70 ms"
@@ -34,8 +34,7 @@ def open_at(page: Page, url: str) -> Locator:
     """The section's card at the state of a link, its prediction passed."""
     page.goto(url)
     wait_live(page)
-    card = page.locator("#continuous-batching .widget")
-    card.scroll_into_view_if_needed()
+    card = bring(page, "continuous-batching")
     time.sleep(1)
     shown = card.get_by_role("button", name="just show me")
     if shown.count():
