@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from core.console import run
 from core.hf.checkpoint import read_checkpoint
 from core.hf.decoder import Decoder, read_decoder
 from core.hf.families import open_text_model
@@ -232,4 +233,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(main))

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from core.checks import CHECKS, GROUPS, Matrix, Outcome, Trial, matrix, run_checks
 from core.checks.check import tolerance_words, words
 from core.checks.program import ASSERTIONS
+from core.console import run
 from core.sabotage import FAULTS, SOUND
 
 
@@ -105,4 +106,4 @@ def _print_matrix(found: Matrix | None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(main))

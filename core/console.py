@@ -1,0 +1,23 @@
+"""Running the commands of core: a pipe that closes early ends them quietly."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+
+def run(main: Callable[[Sequence[str]], int]) -> int:
+    """Run a command on the process's arguments; returns its exit code.
+
+    Where whoever reads has seen enough (`… | head`), the command stops with code 1 and no
+    traceback.
+    """
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end; let that go nowhere instead of into a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
