@@ -205,7 +205,7 @@ class Batching(SectionModel):
         ChartSpec(
             "latency-share",
             "Share of requests that are done within a latency",
-            "From arrival to last token. Dashed and ◇: static batching. Solid and ●: continuous "
+            "From arrival to last token. Dashed and ◇: static batching. Solid and ○: continuous "
             "batching. The marks are p50, p95 and p99.",
             wide=True,
         ),

@@ -6,11 +6,11 @@ other. What fits a bar as a label hangs on the figure's width, which the browser
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from bokeh.core.properties import value
-from bokeh.models import HBar, HoverTool, Quad, Step, Text
+from bokeh.models import HBar, HoverTool, LabelSet, Quad, Scatter, Step
 
 from core.units import significant
 from widgets.base import SectionResult
@@ -37,6 +37,18 @@ _BAR_COLUMNS = (
     *("s_left", "s_first", "s_right", "s_row", "s_label"),
     *("c_left", "c_first", "c_right", "c_row", "c_label"),
 )
+_PREFILL_COLUMNS = ("s_left", "s_first", "s_row", "c_left", "c_first", "c_row")
+_SHARED = ("bars", "prefill", "load", "whole")
+_WHOLE_COLUMNS = (
+    *("left", "bottom", "top", "middle"),
+    *("static", "continuous", "static_done", "continuous_done"),
+)
+
+_MARKS = ("x", "y", "shape")
+_SHAPES = ("diamond", "circle")
+# A text in a chart: x, y, text, alignment, offset in pixels, style.
+_TOLD = ("x", "y", "text", "align", "dx", "style")
+Told: TypeAlias = tuple[float, float, str, str, float, str]
 
 
 class BatchingView(SectionView):
@@ -62,14 +74,16 @@ class BatchingView(SectionView):
         self.render(self.model.result)
 
     def _bars(self, picture: Picture) -> dict[str, Any]:
-        columns: dict[str, Any] = dict(picture.bars)
+        columns: dict[str, Any] = {
+            name: picture.bars[name] for name in _BAR_COLUMNS if not name.endswith("label")
+        }
         row_px = (GANTT_HEIGHT - _AXES_PX) / picture.slots * _BAR
         for side in "sc":
-            room = (columns[f"{side}_right"] - columns[f"{side}_left"]) / picture.end
+            room = (columns[f"{side}_right"] - columns[f"{side}_first"]) / picture.end
             fits = room * self._width_px >= [_DIGIT_PX * len(f"{i}") + 6 for i in columns["id"]]
             fits &= row_px >= _LINE_PX
             columns[f"{side}_label"] = [
-                f"{i}" if fit else "" for i, fit in zip(columns["id"], fits, strict=True)
+                f"{i}" if fit else None for i, fit in zip(columns["id"], fits, strict=True)
             ]
         return columns
 
@@ -77,6 +91,9 @@ class BatchingView(SectionView):
         static = self.chart("static-slots")
         static.set_range("x", 0, picture.end)
         static.replace("bars", self._bars(picture))
+        # In unit steps prefill is free, so that nothing of it is sent.
+        kept = slice(0 if picture.unit == "step" else None)
+        static.replace("prefill", {name: picture.bars[name][kept] for name in _PREFILL_COLUMNS})
         static.replace("load", picture.load)
         bottom, top = (
             (0.0, float(picture.slots)) if picture.aggregated else (picture.slots + 0.5, 0.5)
@@ -85,103 +102,118 @@ class BatchingView(SectionView):
             "whole",
             {
                 "left": [0],
-                "static": [picture.ends[0]],
-                "continuous": [picture.ends[1]],
                 "bottom": [bottom],
                 "top": [top],
+                "middle": [(bottom + top) / 2],
+                "static": [picture.ends[0]],
+                "continuous": [picture.ends[1]],
+                "static_done": [self._done(picture, picture.ends[0])],
+                "continuous_done": [self._done(picture, picture.ends[1])],
             },
         )
-        for (name, _, _), end in zip(_SIDES, picture.ends, strict=True):
+        for name, _, _ in _SIDES:
             chart = self.chart(name)
             chart.set_range("y", bottom, top)
-            _set(chart.figure.yaxis[0], "busy slots" if picture.aggregated else "slot")
-            _set(chart.figure.xaxis[0], _UNIT_WORDS[picture.unit])
-            free_px = (1 - end / picture.end) * self._width_px
-            told = f"done: {significant(end, 4)} {_plural(picture.unit)}"
-            chart.replace(
-                "done",
-                {"x": [end], "y": [(bottom + top) / 2], "text": [told]}
-                if free_px > _BOLD_PX * len(told) + 16
-                else {"x": [], "y": [], "text": []},
+            _set(
+                chart.figure.yaxis[0], "axis_label", "busy slots" if picture.aggregated else "slot"
             )
+            _set(chart.figure.xaxis[0], "axis_label", _UNIT_WORDS[picture.unit])
+
+    def _done(self, picture: Picture, end: float) -> str:
+        """When everything is done, where there is room for it on the axis."""
+        text = f"done: {significant(end, 4)} {_plural(picture.unit)}"
+        free_px = (1 - end / picture.end) * self._width_px
+        return text if free_px > _BOLD_PX * len(text) + 16 else ""
 
     def _render_queue(self, picture: Picture) -> None:
         chart, waiting = self.chart("queue-length"), picture.waiting
         peak = max(1.0, *(float(np.nanmax(waiting[name])) for name, _, _ in _LOOKS))
-        _set(chart.figure.xaxis[0], _UNIT_WORDS[picture.unit])
+        _set(chart.figure.xaxis[0], "axis_label", _UNIT_WORDS[picture.unit])
         chart.set_range("y", 0, axis_end(peak * 1.2))
         chart.replace("waiting", waiting)
-        chart.replace("names", _queue_names(picture, peak))
+        _tell(chart, _queue_names(picture, peak))
 
     def _render_latency(self, picture: Picture) -> None:
         chart = self.chart("latency-share")
-        _set(chart.figure.xaxis[0], f"latency, {_plural(picture.unit)}")
+        _set(chart.figure.xaxis[0], "axis_label", f"latency, {_plural(picture.unit)}")
         chart.set_range("x", 0, picture.longest)
         ends = {"share": 1.0, "static": picture.longest, "continuous": picture.longest}
         chart.replace(
             "stairs", {name: [*picture.latency[name].tolist(), ends[name]] for name in ends}
         )
-        for side, (name, _, _) in enumerate(_LOOKS):
-            chart.replace(name, self._marks(picture, side))
-        chart.replace("names", self._curve_names(picture))
+        told: list[Told] = _curve_names(picture)
+        places: list[tuple[float, float, str]] = []
+        for side, shape in enumerate(_SHAPES):
+            marks = [both[side] for both in picture.marks]
+            places += [(at, share, shape) for at, share in zip(marks, SHARES, strict=True)]
+            told += [
+                self._mark_told(picture, side, at, share, height)
+                for at, share, height in zip(marks, SHARES, _LABELS_AT[side], strict=True)
+            ]
+        chart.replace("marks", dict(zip(_MARKS, zip(*places, strict=True), strict=True)))
+        _tell(chart, told)
 
-    def _marks(self, picture: Picture, side: int) -> dict[str, list[Any]]:
-        """The percentiles on one curve: static told on the right of it, continuous on the left.
+    def _mark_told(
+        self, picture: Picture, side: int, at: float, share: float, height: float
+    ) -> Told:
+        """A percentile's label: static's on the right of its curve, continuous' on the left.
 
         A label that has no room on its side goes to the other.
         """
-        columns: dict[str, list[Any]] = {key: [] for key in ("x", "y", "at", "before", "after")}
-        for share, marks in zip(SHARES, picture.marks, strict=True):
-            text = f"p{share * 100:.0f} {significant(marks[side])}"
-            room_px = len(text) * _DIGIT_PX + 10
-            place_px = marks[side] / picture.longest * self._width_px
-            before = place_px > room_px if side else place_px > self._width_px - room_px
-            columns["x"].append(marks[side])
-            columns["y"].append(share)
-            columns["at"].append(_LABELS_AT[side][SHARES.index(share)])
-            columns["before"].append(text if before else "")
-            columns["after"].append("" if before else text)
-        return columns
-
-    def _curve_names(self, picture: Picture) -> dict[str, list[Any]]:
-        """Static is named on the right of its curve; continuous where most room is beside it."""
-        shares = picture.latency["share"]
-        places = np.searchsorted(shares, _NAME_SHARES).clip(max=shares.size - 1)
-        static, rolling = (picture.latency[name][places] for name, _, _ in _LOOKS)
-        if np.array_equal(picture.latency["static"], picture.latency["continuous"]):
-            return {
-                "x": [static[0]],
-                "y": [_NAME_SHARES[0]],
-                "before": [""],
-                "after": ["static and continuous"],
-            }
-        right = static - rolling
-        outside = rolling.max() > right.max()
-        at = int(np.argmax(rolling if outside else right))
-        return {
-            "x": [static[0], rolling[at]],
-            "y": [_NAME_SHARES[0], _NAME_SHARES[at]],
-            "before": ["", "continuous" if outside else ""],
-            "after": ["static", "" if outside else "continuous"],
-        }
+        text = f"p{share * 100:.0f} {significant(at)}"
+        room_px = len(text) * _DIGIT_PX + 10
+        place_px = at / picture.longest * self._width_px
+        before = place_px > room_px if side else place_px > self._width_px - room_px
+        return _beside(at, height, text, before, "normal")
 
 
-def _queue_names(picture: Picture, peak: float) -> dict[str, list[Any]]:
-    """Both curves named where they are furthest apart; one name where they are one curve."""
-    waiting = picture.waiting
-    static, rolling = (np.nan_to_num(waiting[name]) for name, _, _ in _LOOKS)
-    if np.array_equal(static, rolling):
-        at = int(np.argmax(static))
-        texts, heights = ["static and continuous"], [float(static[at])]
-    else:
-        at = int(np.argmax(np.abs(static - rolling)))
-        texts, heights = ["static", "continuous"], [float(static[at]), float(rolling[at])]
-        # Close together, the lower one is named below its curve.
-        if abs(heights[0] - heights[1]) < 0.2 * peak:
-            heights[int(np.argmin(heights))] -= 0.25 * peak
-    # Half of the longest name has to fit on either side.
-    x = float(np.clip(waiting["time"][at], 0.12 * picture.end, 0.88 * picture.end))
-    return {"x": [x] * len(texts), "y": heights, "text": texts}
+def _beside(x: float, y: float, text: str, before: bool, style: str) -> Told:
+    return (x, y, text, "right", -9, style) if before else (x, y, text, "left", 9, style)
+
+
+def _curve_names(picture: Picture) -> list[Told]:
+    """Static is named on the right of its curve; continuous where most room is beside it."""
+    shares = picture.latency["share"]
+    places = np.searchsorted(shares, _NAME_SHARES).clip(max=shares.size - 1)
+    static, rolling = (picture.latency[name][places] for name, _, _ in _LOOKS)
+    low = float(_NAME_SHARES[0]) - 0.05
+    if np.array_equal(picture.latency["static"], picture.latency["continuous"]):
+        return [_beside(float(static[0]), low, "static and continuous", False, "bold")]
+    right = static - rolling
+    outside = bool(rolling.max() > right.max())
+    at = int(np.argmax(rolling if outside else right))
+    height = float(_NAME_SHARES[at]) + (0.05 if outside else -0.05)
+    return [
+        _beside(float(static[0]), low, "static", False, "bold"),
+        _beside(float(rolling[at]), height, "continuous", outside, "bold"),
+    ]
+
+
+def _queue_names(picture: Picture, peak: float) -> list[Told]:
+    """Static is named above its curve where it is furthest above the other.
+
+    Continuous is named above its peak where static is well above that, else below its slope.
+    """
+    time = picture.waiting["time"]
+    static, rolling = (np.nan_to_num(picture.waiting[name]) for name, _, _ in _LOOKS)
+    gap = static - rolling
+
+    def above(at: int, height: float, text: str) -> Told:
+        # Half of the longest name has to fit on either side.
+        x = float(np.clip(time[at], 0.12 * picture.end, 0.88 * picture.end))
+        return x, height + 0.09 * peak, text, "center", 0, "bold"
+
+    widest, highest = int(np.argmax(gap)), int(np.argmax(rolling))
+    if not gap.any():
+        return [above(highest, float(rolling[highest]), "static and continuous")]
+    told = [above(widest, float(static[widest]), "static")]
+    if not rolling.any():
+        return [*told, above(widest, 0.0, "continuous")]
+    if gap[highest] > 0.25 * peak:
+        return [*told, above(highest, float(rolling[highest]), "continuous")]
+    slope = int(np.argmax(np.minimum(gap, rolling)))
+    height = max(float(rolling[slope]) - 0.12 * peak, 0.06 * peak)
+    return [*told, _beside(float(time[slope]), height, "continuous", True, "bold")]
 
 
 def _build_gantt(name: str, side: str, policy: str, beside: Chart | None = None) -> Chart:
@@ -197,12 +229,12 @@ def _build_gantt(name: str, side: str, policy: str, beside: Chart | None = None)
     chart.figure.ygrid[0].visible = False
     if beside is None:
         chart.source("bars", _BAR_COLUMNS)
+        chart.source("prefill", _PREFILL_COLUMNS)
         chart.source("load", ["left", "right", "static", "continuous"])
-        chart.source("whole", ["left", "static", "continuous", "bottom", "top"])
+        chart.source("whole", _WHOLE_COLUMNS)
     else:
-        chart.sources.update({key: beside.sources[key] for key in ("bars", "load", "whole")})
+        chart.sources.update({key: beside.sources[key] for key in _SHARED})
         chart.figure.x_range = beside.figure.x_range
-    chart.source("done", ["x", "y", "text"])
     idle = Quad(
         left="left",
         right=policy,
@@ -221,46 +253,28 @@ def _build_gantt(name: str, side: str, policy: str, beside: Chart | None = None)
     chart.figure.add_glyph(chart.sources["load"], load)
     chart.paint(load, "fill_color", "decode")
     _add_bars(chart, side)
-    chart.labels("done", "x", "y", "text", bold=True, dx=10)
+    _texts(chart, "whole", policy, "middle", f"{policy}_done", x_offset=10, text_font_style="bold")
     return chart
 
 
 def _add_bars(chart: Chart, side: str) -> None:
-    """The requests, washed under so that a label reads on them; the one pointed at stands out."""
+    """The requests, pale enough for a label; the one that is pointed at stands out."""
     source = chart.sources["bars"]
-    wash = HBar(y=f"{side}_row", height=_BAR, left=f"{side}_left", right=f"{side}_right")
-    chart.figure.add_glyph(source, wash)
-    chart.paint(wash, "fill_color", "card")
-    chart.paint(wash, "line_color", "card")
-    body = HBar(fill_alpha=0.45, line_width=1.3, **_places(side))
-    marked = HBar(fill_alpha=0.95, line_width=3, **_places(side))
-    for glyph, edge in ((body, "decode"), (marked, "ink")):
-        chart.paint(glyph, "fill_color", "decode")
+    body, marked = HBar(line_width=1.3, **_places(side)), HBar(line_width=3, **_places(side))
+    for glyph, fill, edge in ((body, "decode_pale", "decode"), (marked, "decode", "ink")):
+        chart.paint(glyph, "fill_color", fill)
         chart.paint(glyph, "line_color", edge)
     bars = chart.figure.add_glyph(source, body, hover_glyph=marked)
     prefill = HBar(
-        y=f"{side}_row",
-        height=_BAR,
-        left=f"{side}_left",
-        right=f"{side}_first",
+        **{**_places(side), "right": f"{side}_first"},
         hatch_pattern="/",
         hatch_scale=5,
         line_alpha=0,
     )
-    chart.figure.add_glyph(source, prefill)
+    chart.figure.add_glyph(chart.sources["prefill"], prefill)
     chart.paint(prefill, "fill_color", "prefill")
     chart.paint(prefill, "hatch_color", "card")
-    text = Text(
-        x=f"{side}_left",
-        y=f"{side}_row",
-        text=f"{side}_label",
-        x_offset=4,
-        text_baseline="middle",
-        text_font=value(FONT),
-        text_font_size=LABEL_SIZE,
-    )
-    chart.figure.add_glyph(source, text)
-    chart.paint(text, "text_color", "ink")
+    _texts(chart, "bars", f"{side}_first", f"{side}_row", f"{side}_label", x_offset=4)
     tooltips = [
         ("request", "@id"),
         ("arrives", "@arrive{0,0.[0]}"),
@@ -287,10 +301,9 @@ def _build_queue(gantt: Chart) -> Chart:
     chart.figure.x_range = gantt.figure.x_range
     chart.figure.yaxis[0].ticker.min_interval = 1
     chart.source("waiting", ["time", "static", "continuous"])
-    chart.source("names", ["x", "y", "text"])
     for name, role, dash in _LOOKS:
         _stairs(chart, "waiting", "time", name, role, dash)
-    chart.labels("names", "x", "y", "text", bold=True, align="center", dy=11)
+    _add_told(chart)
     return chart
 
 
@@ -303,17 +316,54 @@ def _build_latency() -> Chart:
         y_range=(0, 1.16),
     )
     chart.source("stairs", ["share", "static", "continuous"])
-    chart.source("names", ["x", "y", "before", "after"])
-    chart.labels("names", "x", "y", "before", bold=True, align="right", dx=-9, dy=9)
-    chart.labels("names", "x", "y", "after", bold=True, dx=9, dy=-9)
     for name, role, dash in _LOOKS:
         _stairs(chart, "stairs", name, "share", role, dash)
-        chart.source(name, ["x", "y", "at", "before", "after"])
-        shape = "diamond" if name == "static" else "circle"
-        chart.mark(name, "x", "y", role, shape=shape, size=9, filled=name == "continuous")
-        chart.labels(name, "x", "at", "before", align="right", dx=-9)
-        chart.labels(name, "x", "at", "after", dx=9)
+    chart.source("marks", _MARKS)
+    mark = Scatter(x="x", y="y", marker={"field": "shape"}, size=10, line_width=2.5)
+    chart.figure.add_glyph(chart.sources["marks"], mark)
+    chart.paint(mark, "line_color", "ink")
+    chart.paint(mark, "fill_color", "card")
+    _add_told(chart)
     return chart
+
+
+def _add_told(chart: Chart) -> None:
+    """Texts that are placed one by one."""
+    chart.source("told", _TOLD)
+    _texts(
+        chart,
+        "told",
+        "x",
+        "y",
+        "text",
+        x_offset={"field": "dx"},
+        text_align={"field": "align"},
+        text_font_style={"field": "style"},
+    )
+
+
+def _tell(chart: Chart, told: list[Told]) -> None:
+    chart.replace("told", dict(zip(_TOLD, zip(*told, strict=True), strict=True)))
+
+
+def _texts(chart: Chart, source: str, x: str, y: str, text: str, **looks: Any) -> LabelSet:
+    """A set of labels whose looks may be columns too.
+
+    A text glyph would be measured anew for each of its five states whenever its source changes.
+    """
+    labels = LabelSet(
+        x=x,
+        y=y,
+        text=text,
+        source=chart.sources[source],
+        text_baseline="middle",
+        text_font=value(FONT),
+        text_font_size=LABEL_SIZE,
+        **looks,
+    )
+    chart.paint(labels, "text_color", "ink")
+    chart.figure.add_layout(labels)
+    return labels
 
 
 def _stairs(chart: Chart, source: str, x: str, y: str, role: str, dash: str) -> None:
@@ -323,9 +373,10 @@ def _stairs(chart: Chart, source: str, x: str, y: str, role: str, dash: str) -> 
     chart.paint(glyph, "line_color", role)
 
 
-def _set(axis: Any, label: str) -> None:
-    if axis.axis_label != label:
-        axis.axis_label = label
+def _set(model: Any, attribute: str, wanted: Any) -> None:
+    """Nothing is sent where it is so already."""
+    if getattr(model, attribute) != wanted:
+        setattr(model, attribute, wanted)
 
 
 def _plural(unit: str) -> str:

@@ -12,6 +12,7 @@ def _owners(*colours: str) -> dict[str, str]:
     return {f"owner{place}": colour for place, colour in enumerate(colours, 1)}
 
 
+# decode_pale is decode where text stands on it.
 # compute, bandwidth, prefill and decode stay apart under the three colour-vision deficiencies.
 COLOURS: dict[Theme, dict[str, str]] = {
     "light": {
@@ -25,6 +26,7 @@ COLOURS: dict[Theme, dict[str, str]] = {
         "bandwidth": "#284B72",
         "prefill": "#E74ED3",
         "decode": "#339E84",
+        "decode_pale": "#a3d3c8",
         "idle": "#b8b2a6",
         "focus": "#1a5fb4",
         "alarm": "#a02c1c",
@@ -41,6 +43,7 @@ COLOURS: dict[Theme, dict[str, str]] = {
         "bandwidth": "#4C7AD0",
         "prefill": "#D83E6E",
         "decode": "#4CDFD7",
+        "decode_pale": "#306c6b",
         "idle": "#5c5d63",
         "focus": "#8ab4f8",
         "alarm": "#ff9a8a",

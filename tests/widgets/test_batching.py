@@ -249,11 +249,16 @@ def test_the_latency_stairs_reach_every_request_and_carry_the_marks() -> None:
     assert stairs["static"][1:-1] == sorted(static.latency.tolist())
     assert stairs["continuous"][1:-1] == sorted(rolling.latency.tolist())
     assert stairs["share"][1:-1] == pytest.approx([i / 40 for i in range(1, 41)])
-    marks = data(view, "latency-share", "continuous")
-    assert marks["y"] == [0.5, 0.95, 0.99]
-    assert marks["x"] == pytest.approx([52.0, 94.4, 106.27])
-    told = [before or after for before, after in zip(marks["before"], marks["after"], strict=True)]
-    assert told == ["p50 52", "p95 94.4", "p99 106"]
+    marks = data(view, "latency-share", "marks")
+    assert marks["y"] == [0.5, 0.95, 0.99] * 2
+    assert marks["x"] == pytest.approx([127.5, 220.65, 234.83, 52.0, 94.4, 106.27])
+    assert marks["shape"] == ["diamond"] * 3 + ["circle"] * 3
+    told = data(view, "latency-share", "told")["text"]
+    assert list(told) == [
+        *("static", "continuous"),
+        *("p50 128", "p95 221", "p99 235"),
+        *("p50 52", "p95 94.4", "p99 106"),
+    ]
 
 
 @pytest.mark.parametrize("value", [1, 9.99, 64, 216, 343, 690, 1461, 2857.8, 149_543])
