@@ -1,5 +1,10 @@
 // The page around the widgets: which section is being read, and a word when the server is gone.
 (() => {
+  // At each repaint Bokeh asks the style sheet for some 300 custom properties a figure, which makes
+  // the browser settle its styles anew in between. No chart here is styled that way.
+  const visual = window.Bokeh?.require?.("core/visuals/visual");
+  if (visual) visual.VisualProperties.prototype._get_css_value = () => "";
+
   const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
   const mark = () => {
     let current = null;
