@@ -111,7 +111,7 @@ class Speculation(SectionModel):
             more=True,
             wide=True,
             linked=False,
-            hint="It stays out of links, and is kept no longer than the server needs it.",
+            hint="At least 100 tokens. It stays out of links, and in the server's memory only.",
         ),
         Control(
             "spec_pass", "Step through the passes", kind="stepper", more=True, with_strips=True
@@ -194,6 +194,7 @@ class Speculation(SectionModel):
             "acceptance",
             "Acceptance by position in the draft",
             "Among drafts whose earlier tokens were all kept. Line: one α for every position.",
+            height=240,
         ),
     )
     assumptions = (

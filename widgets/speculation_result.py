@@ -20,7 +20,6 @@ from widgets.speculation_readouts import Answer, Settings, readouts, signed, sta
 from widgets.speculation_sources import (
     DOT_ROUNDS,
     FORMULA,
-    REFERENCE_ROUNDS,
     SIMULATION,
     TEXT,
     BatchCurve,
@@ -189,11 +188,11 @@ def _gamma_sentence(answer: Answer, picture: Picture) -> str:
     if settings.source == FORMULA:
         return f"{line} With {here} it is {_times(picture.speedup)}."
     off = signed(standard_errors_off(answer))
-    if settings.source == SIMULATION:
+    if answer.rounds is not None:
         return (
             f"{line} Dots: {DOT_ROUNDS:,} drawn rounds each, with 2 standard errors either way; "
-            f"at {here}, {REFERENCE_ROUNDS:,} rounds: {_times(picture.speedup)}, {off} standard "
-            "errors from the formula."
+            f"at {here}, {answer.rounds.trials:,} rounds: {_times(picture.speedup)}, {off} "
+            "standard errors from the formula."
         )
     return (
         f"Diamonds: runs of {settings.text.tokens:,} tokens on {CORPUS_WORDS[settings.text.corpus]}"

@@ -5,7 +5,12 @@ from __future__ import annotations
 from core.scenario import Scenario
 from widgets.snippets import scenario_lines
 from widgets.speculation_readouts import Settings
-from widgets.speculation_sources import FORMULA, REFERENCE_ROUNDS, REFERENCE_STATE, SIMULATION
+from widgets.speculation_sources import (
+    FORMULA,
+    REFERENCE_STATE,
+    SIMULATION,
+    reference_rounds,
+)
 from widgets.speculation_text import LOOKUP, OWN, PROMPT_TOKEN, SEED
 
 _FORMULA = """
@@ -97,7 +102,8 @@ def _source(settings: Settings) -> str:
     if settings.source == FORMULA:
         return _RULE if settings.adaptive else _FORMULA
     if settings.source == SIMULATION:
-        return _SIMULATION.format(state=REFERENCE_STATE, trials=REFERENCE_ROUNDS)
+        trials = reference_rounds(settings.alpha, settings.gamma).trials
+        return _SIMULATION.format(state=REFERENCE_STATE, trials=trials)
     text = settings.text
     lookup = text.drafter == LOOKUP
     return _TEXT.format(

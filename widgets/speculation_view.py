@@ -100,6 +100,7 @@ class SpeculationView(SectionView):
             y_label="share kept",
             x_range=(0.5, 4.5),
             y_range=(0, 1.05),
+            height=240,
         )
         chart.source("line", ["x", "y", "label"])
         chart.line("line", "x", "y", "ink", width=2.5)

@@ -56,6 +56,28 @@ def test_the_readers_text_is_refused_in_words_or_taken_and_never_linked(open_pag
     wait_until(page, "location.search === '?spec_source=text&corpus=yours'")
 
 
+def test_a_repaint_asks_the_style_sheet_for_nothing(open_page: Open) -> None:
+    """The page switches these questions off inside Bokeh; this says when they are back."""
+    page = open_page().page
+    card = bring(page, "speculation")
+    card.get_by_role("button", name="just show me").click()
+    page.evaluate(
+        """() => { window.__asked = [];
+        const ask = CSSStyleDeclaration.prototype.getPropertyValue;
+        CSSStyleDeclaration.prototype.getPropertyValue = function (name) {
+          if (name.startsWith("--bk-")) window.__asked.push(name);
+          return ask.call(this, name);
+        }; }"""
+    )
+    line = "Bokeh.documents[0].get_model_by_name('speedup-gamma.line').data"
+    before = page.evaluate(f"() => {line}.formula[4]")
+    card.locator("input[data-key=alpha]").focus()
+    page.keyboard.press("ArrowLeft")
+    wait_until(page, f"{line}.formula[4] < {before}")
+    page.wait_for_timeout(300)
+    assert page.evaluate("() => window.__asked.length") == 0
+
+
 @pytest.mark.parametrize(("phone", "dark"), [(False, False), (True, True)])
 def test_axe_finds_nothing_and_nothing_scrolls_sideways(
     open_page: Open, phone: bool, dark: bool

@@ -125,7 +125,7 @@ def test_simulated_dots_lie_within_five_standard_errors_of_the_line() -> None:
     picture = model_at({"spec_source": "simulation", "alpha": 0.6}).result.data
     off = (picture.dots.y - picture.formula[1:]) / picture.dots.error
     assert np.abs(off).max() < 5
-    assert picture.dots.passes.tolist() == [200_000 if g == 4 else 2_000 for g in range(1, 17)]
+    assert picture.dots.passes.tolist() == [20_000 if g == 4 else 2_000 for g in range(1, 17)]
 
 
 def test_simulated_acceptance_by_position_is_counted_from_the_rounds() -> None:
