@@ -106,7 +106,8 @@ def _bars(played: Played, scale: float) -> Columns:
         begin, end = run.gantt["begin"], run.gantt["end"]
         # Only the first stretch is known to begin with prefill; in unit steps prefill is free.
         first = np.where(key % _STRETCHES == 0, run.first_token[run.gantt["request"]], begin)
-        first = first if played.in_time else begin
+        # A request preempted in its prefill has its first token in a later stretch.
+        first = np.fmin(first, end) if played.in_time else begin
         for name, values in (
             ("left", _short(begin * scale)),
             ("first", _short(first * scale)),
