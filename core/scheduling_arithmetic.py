@@ -6,11 +6,6 @@ how they arise. A test holds every last line against the function it explains.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
-from numpy.typing import ArrayLike
-
 from core.chunked_prefill import ChunkedPrefill
 from core.derivation import Derivation, Expression, Term, as_expression, floor, maximum, total
 from core.model_spec import AttentionGroup
@@ -87,21 +82,25 @@ def pause(prefill: ChunkedPrefill) -> Steps:
     return (Derivation("pause", "x", longest / alone),)
 
 
+def neighbours(share: float, count: int) -> tuple[float, float]:
+    """The shares at which a quantile function has the two values that `quantile` lies between."""
+    lower = int(share * (count - 1))
+    last = max(count - 1, 1)
+    return lower / last, min(lower + 1, count - 1) / last
+
+
 def quantile(
-    name: str, symbol: str, share: float, count: int, at: Callable[[ArrayLike], ArrayLike]
+    name: str, symbol: str, share: float, count: int, below_s: float, above_s: float
 ) -> Steps:
     """Where a quantile stands among `count` values in order, and the value there.
 
-    `at` answers with the quantiles of an array of shares. Places run from 0 to count − 1. The
+    `below_s` and `above_s` are the values at its `neighbours`. Places run from 0 to count − 1. The
     value at place k + f lies a fraction f of the way from the one at k to the next, as
     `numpy.quantile` has it.
     """
     place = Derivation("place among them all", "r", Term("q", share) * (Term("n", count) - 1))
-    lower = int(place.value)
-    last = max(count - 1, 1)
-    below, above = np.asarray(at(np.array([lower, min(lower + 1, count - 1)]) / last))
-    part = Term("f", place.value - lower)
-    value = (1 - part) * Term("x_k", float(below), "s") + part * Term("x_k+1", float(above), "s")
+    part = Term("f", place.value - int(place.value))
+    value = (1 - part) * Term("x_k", below_s, "s") + part * Term("x_k+1", above_s, "s")
     return place, Derivation(name, symbol, value, "s")
 
 

@@ -203,10 +203,10 @@ class Chart:
         role: str = "ink",
         bold: bool = False,
         align: str = "left",
-        dx: float = 0,
-        dy: float = 0,
+        dx: float | str = 0,
+        dy: float | str = 0,
     ) -> None:
-        """Direct labels, one per row of a source."""
+        """Direct labels, one per row of a source; `dx` and `dy` in pixels, or columns of them."""
         labels = LabelSet(
             x=x,
             y=y,

@@ -64,16 +64,15 @@ def test_few_steps_are_added_up_and_many_are_counted() -> None:
 def test_quantiles_are_numpys() -> None:
     values = np.random.default_rng(1).lognormal(size=777)
     for share in (0.0, 0.5, 0.9, 0.99, 1.0):
-        place, value = arithmetic.quantile(
-            "p", "x", share, values.size, lambda at: np.quantile(values, at)
-        )
+        near = np.quantile(values, arithmetic.neighbours(share, values.size))
+        place, value = arithmetic.quantile("p", "x", share, values.size, *near)
         assert value.value == pytest.approx(np.quantile(values, share), rel=1e-9)
         assert place.value == share * 776
 
 
 def test_a_single_value_is_every_quantile() -> None:
-    line = arithmetic.quantile("p", "x", 0.99, 1, lambda at: np.quantile([3.0], at))[-1]
-    assert line.value == 3.0
+    assert arithmetic.neighbours(0.99, 1) == (0, 0)
+    assert arithmetic.quantile("p", "x", 0.99, 1, 3.0, 3.0)[-1].value == 3.0
 
 
 def test_counts_of_a_stream_end_at_the_runs_own() -> None:
@@ -87,5 +86,6 @@ def test_counts_of_a_stream_end_at_the_runs_own() -> None:
     (line,) = arithmetic.goodput(met, run.duration_s)
     assert line.value == run.goodput_per_s(5.0, 0.2, judge="worst")
     itl = run.itl_s
-    shown = arithmetic.quantile("p99", "ITL_99", 0.99, itl.count, itl.quantile)[-1]
+    near = itl.quantile(arithmetic.neighbours(0.99, itl.count))
+    shown = arithmetic.quantile("p99", "ITL_99", 0.99, itl.count, *near)[-1]
     assert shown.value == pytest.approx(float(itl.quantile(0.99)), rel=1e-9)
