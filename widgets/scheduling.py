@@ -39,6 +39,7 @@ MAX_REQUESTS = 1_000_000
 FILE_LIMIT = 10_000_000
 
 CHUNKS, WHOLE = "chunks", "whole"
+CACHE_OFF, CACHE_ON = "off", "on"
 AS_GIVEN, PACED, DRAWN = "given", "paced", "drawn"
 
 _BUDGET_STOPS = [*log_stops(64, 16_384), NO_LIMIT]
@@ -64,6 +65,7 @@ _REFERENCE: dict[str, Any] = {
     "mean_prompt": 1024,
     "mean_answer": 128,
     "memory_share": 0.9,
+    "prefix_caching": CACHE_OFF,
     "ttft_target": 1000,
     "itl_target": 200,
 }
@@ -90,6 +92,8 @@ class Scheduling(SectionModel):
     memory_share = param.Number(0.9, bounds=(0.1, 1.0))
     load_seed = param.Integer(9, bounds=(0, 2**32 - 1))
     stream_from = param.Parameter(AS_GIVEN)
+    prefix_caching = param.Parameter(CACHE_OFF)
+    common_prefix = param.Integer(512, bounds=(0, MAX_PROMPT))
 
     slug = "scheduling"
     controls = (
@@ -177,6 +181,22 @@ class Scheduling(SectionModel):
         ),
         Control("load_seed", "Seed", "", list(range(1, 21)), more=True),
         Control(
+            "prefix_caching",
+            "Prefix caching",
+            options={CACHE_OFF: "off", CACHE_ON: "on: section 4's pool holds the cache"},
+            more=True,
+            hint="What hits needs no prefill, and the pool's free blocks decide who is admitted.",
+        ),
+        Control(
+            "common_prefix",
+            "Common beginning",
+            "tokens",
+            [0, *log_stops(64, 16_384)],
+            more=True,
+            hint="With prefix caching, what all prompts begin with; a trace with hash ids says so "
+            "itself.",
+        ),
+        Control(
             "stream_from",
             "Stream from",
             options={AS_GIVEN: "drawn as set here"},
@@ -196,6 +216,10 @@ class Scheduling(SectionModel):
         Preset("reference case", _REFERENCE),
         Preset("latency", {**_REFERENCE, "budget": 512, "second_budget": 2048, "itl_target": 50}),
         Preset("throughput", {**_REFERENCE, "budget": 16_384, "second_budget": 2048}),
+        Preset(
+            "a shared system prompt",
+            {**_REFERENCE, "prefix_caching": CACHE_ON, "common_prefix": 1024, "mean_prompt": 2048},
+        ),
         Preset(
             "overhead of 2 ms",
             {**_REFERENCE, "budget": 128, "second_budget": 512, "overhead": 2},
@@ -369,6 +393,7 @@ class Scheduling(SectionModel):
             budgets=(self.budget, self.second_budget),
             chunked=self.chunking == CHUNKS,
             memory_share=self.memory_share,
+            common_prefix=self.common_prefix if self.prefix_caching == CACHE_ON else None,
         )
 
     def _targets(self) -> Targets:

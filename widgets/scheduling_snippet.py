@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from widgets.scheduling_prompt import Question, limit, spread
-from widgets.scheduling_stream import Plan, Trace
+from widgets.scheduling_stream import BLOCK_TOKEN, Plan, Trace
 from widgets.scheduling_text import Targets
 from widgets.snippets import scenario_lines
 
@@ -22,12 +22,14 @@ def snippet(question: Question, plan: Plan, targets: Targets) -> str:
             *_prompt_lines(question),
             "",
             *_stream_lines(plan),
+            *_room_lines(plan),
             "run = simulate(",
             "    stream,",
             "    scenario,",
             "    token_budget=budget,",
             f"    chunked={plan.chunked},",
             f"    reserved_fraction={plan.memory_share},",
+            *(["    room=room,"] if plan.common_prefix is not None else []),
             ")",
             'print("stream, TTFT p50 and p99, s:", *np.quantile(run.ttft_s, [0.5, 0.99]))',
             'print("stream, ITL p50 and p99, s:", *run.itl_s.quantile([0.5, 0.99]))',
@@ -53,6 +55,22 @@ def _prompt_lines(q: Question) -> list[str]:
         'print("longest gap of the others, s:", prefill.worst_s)',
         'print("pause, times:", prefill.pause_ratio)',
         'print("steps:", prefill.steps)',
+    ]
+
+
+def _room_lines(plan: Plan) -> list[str]:
+    if plan.common_prefix is None:
+        return []
+    return [
+        "from core.pool_room import PoolRoom",
+        "",
+        "room = PoolRoom.of(",
+        "    stream,",
+        "    scenario,",
+        f"    block_token={BLOCK_TOKEN},",
+        f"    reserved_fraction={plan.memory_share},",
+        f"    shared_token={plan.common_prefix},",
+        ")",
     ]
 
 

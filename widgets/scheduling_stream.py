@@ -18,6 +18,7 @@ from core import scheduling_arithmetic
 from core.derivation import Derivation
 from core.goodput import Latencies
 from core.itl import ItlDistribution
+from core.pool_room import PoolRoom
 from core.requests import Lengths, RequestStream, random_stream
 from core.scenario import Scenario
 from core.scheduling import Schedule, StoppedError, simulate
@@ -44,6 +45,9 @@ SHARES = np.concatenate(
 """Where the distributions of requests are drawn: closer together in the tail."""
 
 GAP_POINTS = 56
+
+BLOCK_TOKEN = 64
+"""Tokens of a cache block where prefixes are remembered: larger than a server's 16, for speed."""
 
 Floats = NDArray[np.float64]
 Report: TypeAlias = Callable[[float], bool]
@@ -104,7 +108,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. `rate` is None for a trace that is played as it came."""
+    """What to run. `rate` is None for a trace that is played as it came.
+
+    `common_prefix` is None without prefix caching; with it, how many tokens every prompt begins
+    with in common, which a trace with hash ids of its own leaves aside.
+    """
 
     scenario: Scenario
     source: Drawn | Trace
@@ -112,6 +120,7 @@ class Plan:
     budgets: tuple[int, int]
     chunked: bool
     memory_share: float
+    common_prefix: int | None = None
 
     @property
     def sweep(self) -> Plan:
@@ -123,12 +132,14 @@ class Plan:
         """The same with a stream short enough to be run at once."""
         if isinstance(self.source, Trace) or self.is_quick:
             return self
-        return replace(self, source=replace(self.source, requests=QUICK_REQUESTS))
+        fewer = min(self.source.requests, QUICK_REQUESTS)
+        return replace(self, source=replace(self.source, requests=fewer), common_prefix=None)
 
     @property
     def is_quick(self) -> bool:
-        """Whether its two runs take a few ms."""
-        return isinstance(self.source, Drawn) and self.source.requests <= QUICK_REQUESTS
+        """Whether its two runs take a few ms. A pool of blocks takes longer to keep."""
+        small = isinstance(self.source, Drawn) and self.source.requests <= QUICK_REQUESTS
+        return small and self.common_prefix is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +191,8 @@ class Served:
     events: tuple[Event, ...]
     preemptions: int
     recomputed_token: int
+    prompt_token: int
+    skipped_token: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,16 +270,33 @@ def sweep(plan: Plan, report: Report) -> Sweeps | None:
 
 
 def simulated(
-    plan: Plan, stream: RequestStream, progress: Callable[[int, int], bool] | None = None
+    plan: Plan,
+    stream: RequestStream,
+    progress: Callable[[int, int], bool] | None = None,
+    room: PoolRoom | None = None,
 ) -> Schedule:
-    """The stream under the first budget of a plan."""
+    """The stream under the first budget of a plan; `room` is its `room_of`, made where None."""
     return simulate(
         stream,
         plan.scenario,
         token_budget=limit(plan.budgets[0]),
         chunked=plan.chunked,
         reserved_fraction=plan.memory_share,
+        room=room_of(plan, stream) if room is None else room,
         progress=progress,
+    )
+
+
+def room_of(plan: Plan, stream: RequestStream) -> PoolRoom | None:
+    """The pool of blocks that remembers prefixes, where the plan has one."""
+    if plan.common_prefix is None:
+        return None
+    return PoolRoom.of(
+        stream,
+        plan.scenario,
+        block_token=BLOCK_TOKEN,
+        reserved_fraction=plan.memory_share,
+        shared_token=plan.common_prefix,
     )
 
 
@@ -302,13 +332,14 @@ def _serve_quick(plan: Plan) -> Served | Refused:
 def _serve(base: RequestStream, plan: Plan, report: Report) -> Served | Refused:
     try:
         stream = base if plan.rate is None else base.at_rate(plan.rate)
-        schedule = simulated(plan, stream, lambda done, requests: report(done / requests))
+        room = room_of(plan, stream)
+        schedule = simulated(plan, stream, lambda done, all_: report(done / all_), room)
     except ValueError as error:
         return Refused(plan.budgets[0], str(error))
-    return _kept(plan.budgets[0], schedule)
+    return _kept(plan.budgets[0], schedule, 0 if room is None else room.skipped_token)
 
 
-def _kept(budget: int, schedule: Schedule) -> Served:
+def _kept(budget: int, schedule: Schedule, skipped_token: int) -> Served:
     stream, ttft, log = schedule.stream, schedule.ttft_s, schedule.log
     near = np.quantile(ttft, scheduling_arithmetic.neighbours(0.99, ttft.size))
     recomputed = [int(stream.prompt_token[e.request]) + e.generated_token for e in log.preemptions]
@@ -328,6 +359,8 @@ def _kept(budget: int, schedule: Schedule) -> Served:
         events=_events(schedule, recomputed),
         preemptions=len(log.preemptions),
         recomputed_token=sum(recomputed),
+        prompt_token=int(stream.prompt_token.sum()),
+        skipped_token=skipped_token,
     )
 
 
@@ -389,7 +422,10 @@ def _sweep_base(source: Drawn | Trace) -> RequestStream:
 
 def _first(stream: RequestStream) -> RequestStream:
     n = SWEEP_REQUESTS
-    return RequestStream(stream.arrival[:n], stream.prompt_token[:n], stream.output_token[:n])
+    ids = None if stream.hash_ids is None else stream.hash_ids[:n]
+    return RequestStream(
+        stream.arrival[:n], stream.prompt_token[:n], stream.output_token[:n], hash_ids=ids
+    )
 
 
 def _capacity(plan: Plan) -> float:

@@ -266,6 +266,12 @@ def _server_sentence(shown: Shown) -> str:
         f"{_named(run.budget)}: at most {int(run.running.max()):,} requests run and "
         f"{int(run.waiting.max()):,} wait."
     )
+    if shown.plan.common_prefix is not None:
+        share = run.skipped_token / run.prompt_token
+        at_most += (
+            f" Prefix caching: {run.skipped_token:,} of {run.prompt_token:,} prompt tokens "
+            f"({significant(100 * share)} %) needed no prefill."
+        )
     if not run.preemptions:
         return f"{at_most} The cache never runs out."
     return (
