@@ -11,7 +11,7 @@ from core.arithmetic import step_time
 from core.derivation import Derivation, Expression, Term
 from core.scenario import Scenario
 from core.simulated_rounds import SimulatedRounds
-from core.speculation import adaptive_draft, optimal_gamma
+from core.speculation import optimal_gamma
 from core.units import significant
 from widgets.readouts import Readout
 from widgets.speculation_sources import (
@@ -19,6 +19,7 @@ from widgets.speculation_sources import (
     TEXT,
     BatchCurve,
     Drafting,
+    adaptive_rule,
     exact_spread,
     judged_draws,
 )
@@ -249,7 +250,7 @@ def _operations(answer: Answer) -> Steps:
 
 
 def _adaptive(answer: Answer) -> Steps:
-    rule = adaptive_draft(answer.rule_alpha)
+    rule = adaptive_rule(answer.rule_alpha)
     tokens = Derivation(
         "tokens a pass, long run", "E", Term("E_rule", float(rule.tokens_per_target_pass))
     )

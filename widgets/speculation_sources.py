@@ -15,7 +15,13 @@ import numpy as np
 from core.requests import Xorshift32
 from core.scenario import Scenario
 from core.simulated_rounds import SimulatedRounds, simulate_tokens
-from core.speculation import adaptive_draft, expected_tokens, speedup_by_batch, tokens_variance
+from core.speculation import (
+    AdaptiveDraft,
+    adaptive_draft,
+    expected_tokens,
+    speedup_by_batch,
+    tokens_variance,
+)
 from widgets.speculation_text import MAX_GAMMA, TextRun
 
 FORMULA, SIMULATION, TEXT = "formula", "simulation", "text"
@@ -93,10 +99,16 @@ def by_formula(alpha: float, gamma: int, adaptive: bool) -> Drafting:
     if not adaptive:
         yielded = float(expected_tokens(alpha, gamma))
         return Drafting(yielded, 0.0, np.array([gamma]), np.ones(1), alpha)
-    rule = adaptive_draft(alpha)
+    rule = adaptive_rule(alpha)
     lengths = np.flatnonzero(rule.share > _NEGLIGIBLE)
     share = rule.share[lengths]
     return Drafting(float(rule.tokens_per_target_pass), 0.0, lengths, share / share.sum(), alpha)
+
+
+@lru_cache(maxsize=512)
+def adaptive_rule(alpha: float) -> AdaptiveDraft:
+    """The adaptive rule's long run; drafts that no such α reaches are not looked at."""
+    return adaptive_draft(alpha, 200) if alpha <= 0.97 else adaptive_draft(alpha)
 
 
 @lru_cache(maxsize=512)

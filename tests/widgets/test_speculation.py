@@ -15,7 +15,7 @@ import pytest
 from core.devices import DEVICES
 from core.models import MODELS
 from core.scenario import Scenario
-from core.speculation import speedup_by_batch, verify_cost
+from core.speculation import adaptive_draft, speedup_by_batch, verify_cost
 from tests.test_content import rendered
 from widgets import speculation_text
 from widgets.base import Job
@@ -28,6 +28,7 @@ from widgets.speculation_readouts import signed
 from widgets.speculation_result import BATCHES, end_of_gain, nearest_measured
 from widgets.speculation_sources import (
     REFERENCE_STATE,
+    adaptive_rule,
     batch_curve,
     by_formula,
     on_text,
@@ -149,6 +150,13 @@ def test_the_adaptive_rule_moves_speedup_and_mark() -> None:
     assert shown(model, "tokens") == "3.67"
     assert shown(model, "speedup") == "2.38 ×"
     assert "5.45 draft tokens on average" in model.result.summary
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 0.97, 0.98, 1.0])
+def test_cutting_the_adaptive_rule_short_changes_nothing(alpha: float) -> None:
+    whole, ours = adaptive_draft(alpha), adaptive_rule(alpha)
+    assert float(ours.mean_gamma) == pytest.approx(float(whole.mean_gamma), rel=1e-12)
+    assert float(ours.speedup(0.1)) == pytest.approx(float(whole.speedup(0.1)), rel=1e-12)
 
 
 # Against batch
