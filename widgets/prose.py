@@ -156,8 +156,9 @@ class Renderer:
         places.append(place)
         number = list(self.cited).index(key) + 1
         source = self.sources[key]
-        label = escape(f"{source.author}: {source.title}")
+        year = f", {source.year}" if source.year else ""
+        label = escape(f"{source.author}{year}: {source.title}", quote=True)
         return (
-            f'<sup class="cite"><a id="{place}" href="#source-{key}" title="{label}" '
+            f'<sup class="cite"><a id="{place}" href="#source-{key}" data-source="{number}. {label}" '
             f'aria-label="Source {number}: {label}">{number}</a></sup>'
         )

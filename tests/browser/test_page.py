@@ -424,6 +424,12 @@ def test_print_leaves_out_what_paper_cannot_use(open_page: Open) -> None:
 
 def test_a_citation_leads_to_its_source_and_back(open_page: Open) -> None:
     page = open_page().page
+    shown = "node => getComputedStyle(node, '::after').content"
+    citation = page.locator("#cite-roofline-1")
+    assert citation.evaluate(shown) == "none"
+    page.keyboard.press("Tab")
+    citation.focus()
+    assert "Samuel Williams" in citation.evaluate(shown), "focus shows the source"
     page.locator("#cite-roofline-1").click()
     assert page.url.endswith("#source-roofline")
     expect(page.locator("#source-roofline")).to_be_in_viewport()
