@@ -1,6 +1,6 @@
 """TTFT and gaps of a trace file under two budgets, and a step-by-step simulation of its beginning.
 
-    python -m tests.bench.trace_figures azure_code.csv azure_conv.csv
+    python -m tests.bench.trace_figures azure_code.csv azure_conv.csv [--part 400]
 
 8B textbook on one A100, budgets of 512 and 2,048, the cache as large as 0.90 of memory leaves it.
 The second table runs the first requests of each file through the tests' oracle, which recomputes
@@ -9,7 +9,7 @@ every step from scratch and shares no code with core, and says how far apart the
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,6 @@ from tests.core.oracles import step_by_step
 
 SCENARIO = Scenario(MODELS["8B"], DEVICES["A100"])
 BUDGETS = (512, 2048)
-PART = 400
 HEADER = (
     f"{'trace':34} {'requests':>8} {'budget':>6} {'TTFT p50':>10} {'p99':>10} {'ITL p50':>9} "
     f"{'p99':>9} {'longest':>9} {'preempted':>9} {'took':>9}"
@@ -59,10 +58,10 @@ def whole(name: str, stream: RequestStream) -> Iterator[str]:
         yield row(name, len(stream), budget, run.ttft_s, gaps, len(run.preemptions), took)
 
 
-def part(name: str, stream: RequestStream) -> Iterator[str]:
+def part(name: str, stream: RequestStream, count: int) -> Iterator[str]:
     """The first requests through the oracle, and the largest differences of the engine from it."""
     first = RequestStream(
-        stream.arrival[:PART], stream.prompt_token[:PART], stream.output_token[:PART]
+        stream.arrival[:count], stream.prompt_token[:count], stream.output_token[:count]
     )
     columns = (first.arrival, first.prompt_token, first.output_token)
     requests = list(zip(*(column.tolist() for column in columns), strict=True))
@@ -82,23 +81,25 @@ def part(name: str, stream: RequestStream) -> Iterator[str]:
         )
         run = simulate(first, SCENARIO, token_budget=budget)
         quick = [*run.itl_s.quantile([0.5, 0.99]).tolist(), run.itl_s.worst_s]
-        apart = max(
-            float(np.abs(run.ttft_s - ttft).max()),
-            float(np.abs(run.log.finish - [times[-1] for times in tokens]).max()),
-            max(abs(a - b) for a, b in zip(quick, figures, strict=True)),
-        )
-        yield f"{'  the engine on the same':34} is within {apart:.1e} s of it everywhere"
+        finish = np.array([times[-1] for times in tokens])
+        apart = [*np.abs(run.ttft_s - ttft), *np.abs(run.log.finish - finish)]
+        apart += [abs(a - b) for a, b in zip(quick, figures, strict=True)]
+        yield f"{'  the engine on the same':34} is within {max(apart):.1e} s of it everywhere"
 
 
-def main(paths: list[str]) -> None:
+def main() -> None:
     """Print both tables for each file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--part", type=int, default=400, help="requests run step by step")
+    chosen = parser.parse_args()
     print(f"{SCENARIO.model.name} on {SCENARIO.device.name}; times in ms")
     print(HEADER)
-    for path in paths:
-        stream, _ = read_trace(Path(path).read_bytes())
-        for line in (*whole(Path(path).stem, stream), *part(Path(path).stem, stream)):
+    for path in chosen.files:
+        stream, _ = read_trace(path.read_bytes())
+        for line in (*whole(path.stem, stream), *part(path.stem, stream, chosen.part)):
             print(line, flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

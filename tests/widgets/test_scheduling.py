@@ -120,14 +120,14 @@ def test_the_watchers_bars_join_and_are_as_wide_as_they_are_high() -> None:
 
 
 def test_many_steps_share_bars_and_none_hides_the_longest() -> None:
-    part = model(budget=64, arriving=131_072).result.data.prompt
-    assert part.chosen.prefill.steps == 4_096
+    part = model(budget=64, arriving=130_500).result.data.prompt
+    assert part.chosen.prefill.steps == 4_079
     drawn = bars(part, 0.0)
-    assert drawn.steps_in_a_bar == 35
+    assert drawn.steps_in_a_bar == 34
     assert drawn.left.size < 130
     mixed = drawn.gap[drawn.gap > drawn.decode]
     assert mixed.max() == pytest.approx(part.chosen.prefill.worst_s * 1e3)
-    x, y = outline(model(second_budget=64, arriving=131_072).result.data.prompt, 0.0)
+    x, y = outline(model(second_budget=64, arriving=130_500).result.data.prompt, 0.0)
     assert len(x) < 260
     assert max(y[2:-2]) == pytest.approx(part.chosen.prefill.worst_s * 1e3)
 
