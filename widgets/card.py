@@ -62,8 +62,7 @@ class Component(JSComponent):
         fresh = {k: v for k, v in changes.items() if self.state.get(k) != v}
         if fresh:
             message = {name: self._changed_parts(name, entry) for name, entry in fresh.items()}
-            with param.parameterized.discard_events(self):
-                self.state = {**self.state, **fresh}
+            self.state.update(fresh)
             self._send_msg({"state": message})
 
     def _changed_parts(self, name: str, entry: Any) -> Any:

@@ -165,6 +165,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
                 latencies = paint.measure(page, f"#{slug} input[data-key={key}]")
                 medians.append(statistics.median(latencies))
                 yield f"slider → paint, {slug} {key}", paint.figures_of(latencies), TARGET
+            bring(page, "prefill-decode")
             latencies = paint.measure(page, "#scenario input[data-key=size]")
             yield "slider → paint, model size", paint.figures_of(latencies), TARGET
             page.close()

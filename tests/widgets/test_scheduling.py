@@ -424,9 +424,19 @@ def test_a_trace_too_large_is_refused_before_it_is_read() -> None:
         model().take_file("stream_file", "big.csv", "x" * (FILE_LIMIT + 1))
 
 
-def test_a_trace_is_read_once_and_its_name_is_cut() -> None:
-    trace = Trace("t.csv", CSV)
-    assert trace.stream() is trace.stream()
+def test_a_trace_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counting(text: str, *, source: str) -> Any:
+        read.append(source)
+        return read_trace(text, source=source)
+
+    monkeypatch.setattr("widgets.scheduling_stream.read_trace", counting)
+    dropped().apply({"budget": 512})
+    assert read == ["mine.csv"]
+
+
+def test_a_long_file_name_is_cut() -> None:
     section = dropped(name="\x1b" + "n" * 100 + ".csv")
     assert len(section.control_state()["stream_file"]["name"]) == 40
 
