@@ -98,10 +98,11 @@ def quantile(
     value at place k + f lies a fraction f of the way from the one at k to the next, as
     `numpy.quantile` has it.
     """
-    place = Derivation("place among them all", "r", Term("q", share) * (Term("n", count) - 1))
-    part = Term("f", place.value - int(place.value))
+    place = Term("q", share) * (Term("n", count) - 1)
+    whole = Derivation("place in order of size", "k", floor(place))
+    part = Term("f", place.value - whole.value)
     value = (1 - part) * Term("x_k", below_s, "s") + part * Term("x_k+1", above_s, "s")
-    return place, Derivation(name, symbol, value, "s")
+    return whole, Derivation(name, symbol, value, "s")
 
 
 def goodput(met: int, duration_s: float) -> Steps:

@@ -159,6 +159,7 @@ class Renderer:
         year = f", {source.year}" if source.year else ""
         label = escape(f"{source.author}{year}: {source.title}", quote=True)
         return (
-            f'<sup class="cite"><a id="{place}" href="#source-{key}" data-source="{number}. {label}" '
+            f'<sup class="cite"><a id="{place}" href="#source-{key}" '
+            f'data-source="{number}. {label}" '
             f'aria-label="Source {number}: {label}">{number}</a></sup>'
         )

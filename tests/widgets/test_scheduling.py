@@ -24,7 +24,7 @@ from widgets.base import Job
 from widgets.page import section_classes
 from widgets.scheduling import AS_GIVEN, DRAWN, FILE_LIMIT, PACED, WHOLE, Scheduling, SchedulingView
 from widgets.scheduling_prompt import NO_LIMIT, bars, outline
-from widgets.scheduling_stream import MAX_EVENTS, SHARES, Refused, Served, Sweep, Trace
+from widgets.scheduling_stream import MAX_EVENTS, SHARES, Refused, Served, Sweep
 from widgets.session import Session
 
 S = Scenario(MODELS["8B"], DEVICES["A100"])
