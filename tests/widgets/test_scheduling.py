@@ -221,10 +221,12 @@ def test_preemptions_say_who_when_and_what_was_computed_again() -> None:
     assert strip.items[0][0].startswith(f"request {first.request:,} at ")
     assert f"{first.recomputed_token:,} tokens computed again" in strip.items[0][0]
     assert strip.items[-1][0] == f"and {len(schedule.preemptions) - MAX_EVENTS:,} more"
-    assert (
-        f"{served.recomputed_token:,} tokens computed a second time"
-        in (section.result.sentences["stream-server"])
+    again = sum(
+        int(schedule.stream.prompt_token[lost.request]) + lost.generated_token
+        for lost in schedule.preemptions
     )
+    said = section.result.sentences["stream-server"]
+    assert f"{again:,} tokens computed a second time" in said
     assert model().result.strips == ()
 
 
@@ -246,6 +248,13 @@ def test_the_load_sweep_is_the_stream_at_each_rate_and_the_knee_lies_on_it() -> 
     below = table["share_in_time_2048"][table["arrivals_per_s"] < 15.0]
     assert below.min() >= 0.9
     assert table["share_in_time_2048"][table["arrivals_per_s"] > 15.2].max() < 0.9
+
+
+def test_a_knee_outside_the_rates_is_told_as_such() -> None:
+    generous = model(ttft_target=600_000, itl_target=600_000).result.sentences["goodput"]
+    assert "Budget 2,048: nine in ten in time up to 20 a second and beyond." in generous
+    strict = model(ttft_target=1).result.sentences["goodput"]
+    assert "Budget 2,048: fewer than nine in ten in time even at 1.67 a second." in strict
 
 
 def test_a_mean_hides_what_the_worst_gap_shows() -> None:
@@ -415,6 +424,7 @@ def test_a_trace_given_up_leaves_the_stream_as_it_was(busy: tuple[Scheduling, He
     assert "mine.csv" in held.jobs[0].text
     section.job_given_up()
     section.apply({"ttft_target": 500})
+    assert held.jobs == []
     assert section.result.data.served is before.data.served
     assert list(section.control_options()["stream_from"]) == [AS_GIVEN]
 
@@ -503,13 +513,20 @@ def test_the_prompts_ttft_is_named_in_the_chart_only_after_the_prediction() -> N
     assert first.data["label"] == ["TTFT 236 ms"]
 
 
-def test_a_move_of_the_stream_sends_nothing_for_the_prompts_charts() -> None:
+def test_a_move_of_the_stream_does_not_draw_the_prompts_charts_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     view = SchedulingView(model())
     view.build()
-    before = {name: source.data for name, source in view.chart("watcher").sources.items()}
+    drawn: list[str] = []
+    for name in ("render_watcher", "render_trade_off", "render_gaps", "render_goodput"):
+        monkeypatch.setattr(
+            f"widgets.scheduling_view.{name}", lambda *_, name=name, **__: drawn.append(name)
+        )
     view.receive({"set": {"arrivals": 5.0}})
-    for name, source in view.chart("watcher").sources.items():
-        assert source.data is before[name]
+    assert drawn == ["render_gaps", "render_goodput"]
+    view.receive({"set": {"decoding": 40}})
+    assert drawn[2:] == ["render_watcher", "render_trade_off"]
 
 
 def test_the_prediction_is_computed() -> None:
