@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ def limit(budget: int) -> int | None:
     return None if budget == NO_LIMIT else budget
 
 
-def spread(question: Question, budget: int, scenario: Scenario | None = None) -> Spread:
+def spread(question: Question, budget: int) -> Spread:
     """The prompt's steps under a budget, or why it never runs."""
     q, tokens = question, question.prompt + question.decoding
     if budget != NO_LIMIT and budget <= q.decoding:
@@ -98,7 +99,7 @@ def spread(question: Question, budget: int, scenario: Scenario | None = None) ->
         why = f"unchunked, a prompt of {q.prompt:,} never fits into a budget of {budget:,}"
         return Spread(budget, None, why)
     prefill = chunked_prefill(
-        scenario or q.scenario, q.prompt, q.decoding, q.context, None if whole else budget
+        q.scenario, q.prompt, q.decoding, q.context, None if whole else budget
     )
     return Spread(budget, prefill)
 
@@ -109,20 +110,37 @@ def prompt_part(question: Question) -> PromptPart:
     decode = step_costs(s, decode_batch=q.decoding, context=q.context)
     contexts = np.append(np.full(q.decoding, q.context), q.prompt + 1)
     other_s = 0.0 if s.overhead_s else GHOST_OVERHEAD_S
-    budgets = [b for b in BUDGETS if b < q.prompt + q.decoding]
-    elsewhere = replace(s, overhead_s=other_s)
-    curve = [spread(q, b) for b in (*budgets, NO_LIMIT)]
-    ghost = [spread(q, b, elsewhere) for b in (*budgets, NO_LIMIT)]
+    curve = _curve(replace(q, budget=NO_LIMIT, second=NO_LIMIT))
     return PromptPart(
         question=q,
         decode_s=float(decode.time_s),
         joined_s=float(scenario_step_cost(s, contexts).time_s),
         chosen=spread(q, q.budget),
         second=spread(q, q.second),
-        curve=tuple(point for point in curve if point.prefill),
-        ghost=tuple(point for point in ghost if point.prefill),
+        curve=curve,
+        ghost=tuple(_shifted(point, other_s - s.overhead_s) for point in curve),
         ghost_overhead_s=other_s,
     )
+
+
+@lru_cache(maxsize=32)
+def _curve(question: Question) -> tuple[Spread, ...]:
+    """Every budget that differs from no limit, and no limit; the chosen two do not matter."""
+    budgets = [b for b in BUDGETS if b < question.prompt + question.decoding]
+    points = [spread(question, budget) for budget in (*budgets, NO_LIMIT)]
+    return tuple(point for point in points if point.prefill)
+
+
+def _shifted(point: Spread, more_s: float) -> Spread:
+    """The same steps with another overhead, which is added to each of them."""
+    prefill = point.prefill
+    assert prefill is not None, "a curve has only prompts that run"
+    shifted = replace(
+        prefill,
+        step_s=prefill.step_s + more_s,
+        decode_step_s=prefill.decode_step_s + more_s,
+    )
+    return Spread(point.budget, shifted)
 
 
 def bars(part: PromptPart, until_ms: float) -> Bars:
