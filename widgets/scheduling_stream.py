@@ -323,7 +323,7 @@ class _Turn:
             _TURN.release()
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _serve_quick(plan: Plan) -> Served | Refused:
     """Readers who leave everything as it is share one run."""
     return _serve(plan.source.stream(), plan, lambda _: True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from playwright.sync_api import Page
 
@@ -47,7 +47,12 @@ def open_at(page: Page, url: str) -> None:
     time.sleep(1.5)
 
 
-def measure(page: Page, key: str) -> tuple[list[float], list[float]]:
+TO_AND_FRO = ("ArrowRight", "ArrowLeft", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft")
+
+
+def measure(
+    page: Page, key: str, keys: Sequence[str] = TO_AND_FRO, changes: int = CHANGES
+) -> tuple[list[float], list[float]]:
     """Milliseconds from the key event to the prompt's charts, and to the last of all charts.
 
     Waits for the job behind each move, so that it never falls into the next one.
@@ -57,9 +62,8 @@ def measure(page: Page, key: str) -> tuple[list[float], list[float]]:
     time.sleep(0.6)
     page.evaluate(paint.PROBE)
     slider.focus()
-    keys = ["ArrowRight", "ArrowLeft", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft"]
     first, last = [], []
-    for i in range(CHANGES):
+    for i in range(changes):
         before = page.evaluate(paint.PICTURE)
         page.keyboard.press(keys[i % len(keys)])
         repainted = paint.settle(page, quiet_s=0.7, limit_s=6)
@@ -89,6 +93,10 @@ def page_rows(url: str) -> Iterator[tuple[str, str, str]]:
             page.locator("#scheduling details.more").evaluate("node => { node.open = true; }")
             _, last = measure(page, key)
             yield f"slider → paint, reference case, {key}", paint.figures_of(last), TARGET
+        # To and fro a rate is soon known to the server; one way, every run is a new one.
+        open_at(page, f"{url}?arrivals=0.1&load_seed=77")
+        _, last = measure(page, "arrivals", ["ArrowRight"], 30)
+        yield "slider → paint, arrivals never run before", paint.figures_of(last), TARGET
 
 
 def model_rows() -> Iterator[tuple[str, str, str]]:
