@@ -1,9 +1,14 @@
 // The page around the widgets: which section is being read, and a word when the server is gone.
 (() => {
-  // At each repaint Bokeh asks the style sheet for some 300 custom properties a figure, which makes
-  // the browser settle its styles anew in between. No chart here is styled that way.
-  const visual = window.Bokeh?.require?.("core/visuals/visual");
-  if (visual) visual.VisualProperties.prototype._get_css_value = () => "";
+  // At each repaint Bokeh asks the style sheet for some 300 custom properties a figure, and writes
+  // the style sheet of every glyph anew, changed or not: the browser settles its styles again and
+  // again in between. No chart here is styled by properties, and the same text changes nothing.
+  const part = (name) => window.Bokeh?.require?.(name) ?? {};
+  const visual = part("core/visuals/visual").VisualProperties?.prototype;
+  if (visual) visual._get_css_value = () => "";
+  const sheet = part("core/dom").InlineStyleSheet?.prototype;
+  const write = sheet?._update;
+  if (write) sheet._update = function (css) { if (this.el.textContent !== css) write.call(this, css); };
 
   const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
   const mark = () => {

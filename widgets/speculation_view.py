@@ -23,7 +23,9 @@ _GAMMA_NAME_SPAN, _BATCH_NAME_SPAN = (1.6, 14.0), (3.0, 260.0)
 _GAMMA_TICKS = [0, 4, 8, 12, 16]
 _UNFIT_NAME_AT = 215
 _BATCH_TICKS = [1, 4, 16, 64, 256, 1_024]
-_LEAST_TOP = 3.0
+# An axis that moves makes a chart lay itself out anew, so axes move in few and large steps.
+_LEAST_TOP = 4.0
+_POSITIONS_SHOWN = (6, 11, 16, 32, 64, 128, 256, 512, 1_000)
 # Names one above the other keep this share of the axis apart: a line of text.
 _LINE_OF_TEXT = 0.068
 _DASHES = {"EAGLE": "dotted", "EAGLE-3": "solid"}
@@ -98,7 +100,7 @@ class SpeculationView(SectionView):
             "acceptance",
             x_label="position in the draft",
             y_label="share kept",
-            x_range=(0.5, 4.5),
+            x_range=(0.5, 7.4),
             y_range=(0, 1.05),
             height=240,
         )
@@ -159,7 +161,7 @@ class SpeculationView(SectionView):
     def _render_acceptance(self, picture: Picture) -> None:
         chart, settings, found = self.chart("acceptance"), picture.settings, picture.positions
         last = settings.gamma if found is None else int(found.x.max(initial=0))
-        end = 0.5 + 1.22 * max(4, last)
+        end = 0.5 + 1.15 * next(room for room in _POSITIONS_SHOWN if room >= last)
         level = picture.drafting.alpha if settings.source == TEXT else settings.alpha
         chart.set_range("x", 0.5, end)
         name = "" if np.isnan(level) else f"α {level:.2f}"
