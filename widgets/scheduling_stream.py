@@ -390,11 +390,16 @@ def _bins(schedule: Schedule) -> dict[str, Any]:
     # A bin begins with what was there when the one before it ended.
     begin = np.maximum(np.searchsorted(time, edges[:-1], side="right") - 1, 0)
     end = np.maximum(np.searchsorted(time, edges[1:], side="left"), begin + 1)
-    bins = [slice(a, b) for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
+    # Every other stretch of reduceat is a bin; one value more lets the last of them end there.
+    bounds = np.stack([begin, end], axis=1).ravel()
+    most = {
+        name: np.maximum.reduceat(np.append(table[name], 0), bounds)[::2]
+        for name in ("busy", "waiting")
+    }
     return {
         "time_s": edges[:-1],
-        "running": np.array([table["busy"][bin_].max() for bin_ in bins]),
-        "waiting": np.array([table["waiting"][bin_].max() for bin_ in bins]),
+        "running": most["busy"],
+        "waiting": most["waiting"],
         "preempted": np.histogram(lost, edges)[0],
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -55,19 +56,25 @@ class Targets:
 
     def curve(self, sweep: Sweep) -> np.ndarray:
         """Goodput at each rate of a sweep."""
-        return np.array(
-            [x.goodput_per_s(self.ttft_s, self.itl_s, judge=self.judge) for x in sweep.latencies]
-        )
+        return _judged(self, sweep)[0]
 
     def shares(self, sweep: Sweep) -> np.ndarray:
         """The share in time at each rate of a sweep."""
-        return np.array(
-            [x.share_met(self.ttft_s, self.itl_s, judge=self.judge) for x in sweep.latencies]
-        )
+        return _judged(self, sweep)[1]
 
     def knee(self, sweep: Sweep) -> float:
         """Up to which rate nine in ten are in time."""
         return knee_per_s(sweep.rates_per_s, self.shares(sweep).tolist(), WANTED_SHARE)
+
+
+@lru_cache(maxsize=64)
+def _judged(targets: Targets, sweep: Sweep) -> tuple[np.ndarray, np.ndarray]:
+    """Goodput and the share in time at each rate; asked for several times a change."""
+    met = np.array(
+        [x.met(targets.ttft_s, targets.itl_s, judge=targets.judge) for x in sweep.latencies]
+    )
+    durations = np.array([x.duration_s for x in sweep.latencies])
+    return met / durations, met / sweep.latencies[0].ttft_s.size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
