@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import wait_until
 from tests.browser.test_page import Open, bring, card, look, readout
 
 pytestmark = pytest.mark.browser
@@ -99,7 +100,7 @@ def test_the_measured_preset_sets_the_whole_page(open_page: Open) -> None:
     expect(readout(page, "caveats", "pause")).to_have_text("16.3")
     card(page, "prefill-decode").scroll_into_view_if_needed()
     expect(readout(page, "prefill-decode", "step")).to_have_text("19.1")
-    assert "bandwidth=64.4" in page.url
+    wait_until(page, "location.search.includes('bandwidth=64.4')")
 
 
 @pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
