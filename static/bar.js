@@ -81,7 +81,7 @@ function renderBar({ model, view }) {
     themeButton.textContent = name === "dark" ? "☀" : "☾";
     themeButton.setAttribute("aria-label", name === "dark" ? "Use the light theme" : "Use the dark theme");
   };
-  const reset = h("button", { type: "button", class: "pill", onclick: () => send({ query: "" }) }, "Reset everything");
+  const reset = h("button", { type: "button", class: "pill", onclick: () => send({ reset: true }) }, "Reset everything");
   const summary = h("span", { class: "sum num", role: "status" });
   const line = h("div", { class: "bar" },
     size, h("span", { class: "wrap" }, front.get("model")), "on", count, "×", front.get("device"),
@@ -101,6 +101,28 @@ function renderBar({ model, view }) {
     take(event.dataTransfer.files[0]);
   });
 
+  // What the page that embeds a section has locked stays visible and says why it does not move.
+  const locked = new Set(spec.locked);
+  const lock = (input, key) => {
+    if (!locked.has(key)) return;
+    input.disabled = true;
+    input.title = "Set by the page that embeds this section";
+  };
+  const lockAll = () => {
+    for (const input of root.querySelectorAll("[data-key]")) lock(input, input.dataset.key === "size" ? "model" : input.dataset.key);
+    lock(pick, "model");
+  };
+
+  // An embedded section has the bar in a fold, which says in a line what is inside.
+  const fold = document.getElementById("fold");
+  const words = (key) => (state.values[key].options.find(([value]) => value === state.values[key].value) || ["", state.values[key].value])[1];
+  const paintFold = () => {
+    if (!fold) return;
+    document.getElementById("fold-words").textContent =
+      `${words("model")} on ${state.values.devices.value} × ${words("device")}, weights ${words("weights")}, cache ${words("cache")}`;
+    if (state.notices.length) { fold.hidden = false; fold.open = true; }
+  };
+
   const update = (moved) => {
     const values = state.values;
     for (const [key, value] of Object.entries(moved)) controls.get(key)?.update(value);
@@ -112,11 +134,14 @@ function renderBar({ model, view }) {
     }
     count.value = values.devices.value;
     custom.hidden = values.device.value !== spec.customName;
+    lockAll();
+    paintFold();
   };
   const paintNotices = () => {
     notices.replaceChildren(...state.notices.map((text, i) =>
       h("div", { class: "notice" }, h("span", {}, text),
         h("button", { type: "button", "aria-label": "Dismiss", onclick: () => send({ dismiss: i }) }, "×"))));
+    paintFold();
   };
   let lastFound = "";
   const paintFound = () => {
@@ -153,7 +178,7 @@ function renderBar({ model, view }) {
     if (pressed) return;
     queryTimer = setTimeout(() => {
       const url = new URL(location.href);
-      const keep = ["theme", "section"].filter((name) => url.searchParams.has(name))
+      const keep = ["theme", "section", "embed", "present", "lock", "hide"].filter((name) => url.searchParams.has(name))
         .map((name) => `${name}=${encodeURIComponent(url.searchParams.get(name))}`);
       url.search = [state.query, ...keep].filter(Boolean).join("&");
       if (url.href !== location.href) history.replaceState(history.state, "", url);
@@ -166,9 +191,9 @@ function renderBar({ model, view }) {
   addEventListener("pointercancel", release, true);
   // The report lies over the text; it folds itself away once the reader goes on reading.
   let openedAt = scrollY;
-  const fold = () => { if (found.open && Math.abs(scrollY - openedAt) > 240) found.open = false; };
+  const foldAway = () => { if (found.open && Math.abs(scrollY - openedAt) > 240) found.open = false; };
   found.addEventListener("toggle", () => { openedAt = scrollY; });
-  addEventListener("scroll", fold, { passive: true });
+  addEventListener("scroll", foldAway, { passive: true });
   let known = location.search;
   const back = () => { if (location.search !== known) send({ query: location.search }); known = location.search; };
   addEventListener("popstate", back);
@@ -191,7 +216,7 @@ function renderBar({ model, view }) {
     removeEventListener("pointerup", release, true);
     removeEventListener("pointercancel", release, true);
     removeEventListener("popstate", back);
-    removeEventListener("scroll", fold);
+    removeEventListener("scroll", foldAway);
   });
   update(state.values);
   paintNotices();

@@ -9,7 +9,8 @@ function renderCard({ model, el, view }) {
   const remember = (text) => { try { sessionStorage.setItem(memory, text); } catch { /* private mode */ } };
 
   // Prediction: what it asks for stays covered until the reader answers or passes.
-  const covered = new Set(spec.prediction.covers);
+  const hides = (part) => (spec.hidden || []).includes(part);
+  const covered = new Set(hides("prediction") ? [] : spec.prediction.covers);
   const question = h("span", {}, h("b", {}, "Before you look: "), spec.prediction.question);
   const verdict = h("span", { class: "verdict", role: "status" });
   const answers = h("span", { class: "answers" },
@@ -44,7 +45,7 @@ function renderCard({ model, el, view }) {
     (control.with_strips ? beside : control.more ? folded : front).append(made.root);
   }
   const more = folded.childElementCount ? h("details", { class: "more" }, h("summary", {}, "More controls"), folded) : null;
-  const presets = spec.presets.length
+  const presets = spec.presets.length && !hides("presets")
     ? h("div", { class: "presets", role: "group", "aria-label": "Presets" }, "Presets:",
         ...spec.presets.map((name) => h("button", { type: "button", onclick: () => send({ preset: name }) }, name)))
     : null;
@@ -227,7 +228,9 @@ function renderCard({ model, el, view }) {
   const link = h("button", { type: "button", onclick: () => copyText(`${location.href.split("#")[0]}#${spec.slug}`, link) }, "Copy link");
   const assumptions = h("details", { class: "assumptions" }, h("summary", {}, "Assumptions"),
     h("ul", {}, ...spec.assumptions.map((text) => h("li", {}, text))));
-  const tools = h("div", { class: "tools" }, presets, h("span", { class: "grow" }), link);
+  const embedding = makeEmbedding(spec, () => send({ embed: true }), () => root.offsetHeight);
+  const quiet = hides("tools");
+  const tools = h("div", { class: "tools" }, presets, h("span", { class: "grow" }), quiet ? null : link, quiet ? null : embedding.button);
 
   // A text played in real time, for the section that has one.
   const player = spec.pieces.length ? makePlayer(spec.pieces) : null;
@@ -240,12 +243,20 @@ function renderCard({ model, el, view }) {
   const paintPlayer = () => { if (player && state.player.lanes) player.update(state.player); };
 
   const later = figures.filter((_, i) => spec.charts[i].below);
-  const root = h("div", { class: "widget" }, predict, front, more, problem, progress,
+  const root = h("div", { class: "widget" }, hides("prediction") ? null : predict, front, more, problem, progress,
     h("div", { class: "charts" }, ...figures.filter((_, i) => !spec.charts[i].below)), played, beside, strips, summary, notes,
-    readouts, all, arithmetic, later.length ? h("div", { class: "charts below" }, ...later) : null, assumptions, python, tools);
+    readouts, all, arithmetic, later.length ? h("div", { class: "charts below" }, ...later) : null, assumptions,
+    quiet ? null : python, presets || !quiet ? tools : null, quiet ? null : embedding.root);
 
+  // What the page that embeds the section has locked stays visible and says why it does not move.
   const update = (values) => {
     for (const [key, value] of Object.entries(values)) controls.get(key)?.update(value);
+    for (const key of spec.locked || [])
+      for (const part of root.querySelectorAll(`[data-key=${key}], [data-entry=${key}]`))
+        for (const input of [part, ...part.querySelectorAll("button")]) {
+          input.disabled = true;
+          input.title = "Set by the page that embeds this section";
+        }
   };
   model.on("msg:custom", (message) => {
     if (message.state) {
@@ -265,6 +276,7 @@ function renderCard({ model, el, view }) {
       update(message.values);
     }
     if (message.verdict) reveal(message.verdict);
+    if (message.embed !== undefined) embedding.show(message.embed);
     if (message.snippet) code.textContent = message.snippet;
     if (message.csv) download(message.csv, new Blob([message.text], { type: "text/csv" }));
     if (message.rows && openTables.has(message.table)) {
@@ -278,7 +290,7 @@ function renderCard({ model, el, view }) {
   paintProgress();
   paintPlayer();
   mountCharts();
-  if (recall()) send({ answer: null });
+  if (recall() && !hides("prediction")) send({ answer: null });
 
   // The card follows the scenario while any of it is in sight or about to be, and catches up when
   // it is again.

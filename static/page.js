@@ -23,9 +23,25 @@
   addEventListener("scroll", mark, { passive: true });
   mark();
 
+  const embedded = document.documentElement.dataset.mode === "embed";
+  if (embedded) {
+    // A host page that listens (embed.js) gives the frame the height of its content.
+    const main = document.getElementById("main");
+    const tell = () => parent.postMessage({ type: "serving-height", height: Math.ceil(main.getBoundingClientRect().height) + 1 }, "*");
+    new ResizeObserver(tell).observe(main);
+    addEventListener("message", (event) => { if (event.source === parent && event.data?.type === "serving-ask") tell(); });
+    // What the section points at elsewhere, its sources and terms, is on the whole page.
+    for (const link of document.querySelectorAll('a[href^="#"]'))
+      if (!document.getElementById(link.hash.slice(1))) {
+        link.href = `${location.pathname}${link.hash}`;
+        link.target = "_blank";
+        link.rel = "noopener";
+      }
+  }
+
   // The bar's height is what a jump must leave free.
   const bar = document.getElementById("scenario");
-  new ResizeObserver(() => document.documentElement.style.setProperty("scroll-padding-top", `${bar.offsetHeight + 24}px`)).observe(bar);
+  if (!embedded) new ResizeObserver(() => document.documentElement.style.setProperty("scroll-padding-top", `${bar.offsetHeight + 24}px`)).observe(bar);
 
   const lost = document.getElementById("lost");
   lost.querySelector("button").addEventListener("click", () => location.reload());

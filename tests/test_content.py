@@ -150,10 +150,10 @@ def test_broken_front_matter_says_what_is_wrong(folder: Path, text: str, complai
 
 def test_input_names_are_unique_across_sections_and_the_scenario() -> None:
     """One address bar holds them all."""
+    from widgets.layout import LAYOUT_NAMES
     from widgets.scenario import DEFAULTS
-    from widgets.session import PAGE_NAMES
 
-    names = [*DEFAULTS, "config", *PAGE_NAMES]
+    names = [*DEFAULTS, "config", *LAYOUT_NAMES]
     for model_class, _ in page.section_classes().values():
         names += model_class.input_names()
     assert len(names) == len(set(names))

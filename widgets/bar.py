@@ -9,6 +9,7 @@ import param
 from core.models import TEXTBOOK
 from core.units import binary, exact, quantity, significant
 from widgets.card import Component, component_module, read_static
+from widgets.layout import Layout
 from widgets.scenario import CUSTOM, NUMBERS, ScenarioModel
 
 _DEVICE_STOPS = [1, 2, 4, 8, 16, 32, 64, 128]
@@ -29,11 +30,11 @@ class ScenarioBar(Component):
     _esm = component_module("renderBar")
     _stylesheets = [read_static("bar.css")]  # noqa: RUF012 - Panel reads this class attribute
 
-    def __init__(self, **params: Any) -> None:
-        super().__init__(spec=bar_spec(), **params)
+    def __init__(self, layout: Layout | None = None, **params: Any) -> None:
+        super().__init__(spec=bar_spec(layout or Layout()), **params)
 
 
-def bar_spec() -> dict[str, Any]:
+def bar_spec(layout: Layout) -> dict[str, Any]:
     """What the bar is made of; it never changes."""
 
     def number(key: str, label: str, unit: str, stops: list[float]) -> dict[str, Any]:
@@ -57,6 +58,8 @@ def bar_spec() -> dict[str, Any]:
         "custom": [{"key": key, "label": NUMBERS[key][0]} for key in ("peak", "rate", "memory")],
         "customName": CUSTOM,
         "maxConfigByte": 1_000_000,
+        "mode": layout.mode,
+        "locked": sorted(layout.locked),
     }
 
 

@@ -101,21 +101,26 @@ def build(query: bytes, cookies: dict[str, str]) -> pn.Template:
     session = Session(section_classes(), query, start)
     template = pn.Template(read_static("page.html"))
     template.add_panel("scenario", session.bar)
-    session.bring(next(iter(session.models)))
+    layout = session.layout
+    session.bring(layout.section or next(iter(session.models)))
     for slug, box in session.boxes.items():
-        template.add_panel(slug.replace("-", "_"), box)
+        if layout.mode != "embed" or slug == layout.section:
+            template.add_panel(slug.replace("-", "_"), box)
     for name, value in _variables(session).items():
         template.add_variable(name, value)
     return template
 
 
 def _variables(session: Session) -> dict[str, Any]:
+    layout = session.layout
+    pages = [p for p in rendered_pages() if layout.mode != "embed" or p.slug == layout.section]
     return {
         "page_title": TITLE,
         "page_css": page_css(),
         "page_js": read_static("page.js"),
         "component_script": component_script(),
-        "pages": rendered_pages(),
+        "pages": pages,
+        "layout": layout,
         "theme": session.theme,
     }
 

@@ -15,6 +15,7 @@ from widgets.base import SectionModel, SectionResult
 from widgets.card import Card
 from widgets.figures import Chart
 from widgets.jobs import JobRunner
+from widgets.layout import Layout, refuse_locked
 from widgets.theme import Theme
 
 log = logging.getLogger(__name__)
@@ -27,18 +28,27 @@ class SectionView(Viewer):
     """Figures are built once, when the section first comes near the viewport.
 
     Subclasses implement `build_charts` and `render`. `shared` is the session's scenario, for the
-    controls that a section shows again; None where a section stands alone in a test.
+    controls that a section shows again; None where a section stands alone in a test. `query`
+    gives the state of the scenario and this section, as a link carries it.
     """
 
-    def __init__(self, model: SectionModel, shared: Any = None, theme: Theme = "light") -> None:
+    def __init__(
+        self,
+        model: SectionModel,
+        shared: Any = None,
+        theme: Theme = "light",
+        layout: Layout | None = None,
+    ) -> None:
         super().__init__()
         self.model = model
         self.shared = shared
         self.theme = theme
-        self.revealed = False
+        self.layout = layout or Layout()
+        self.revealed = not self.layout.shows("prediction")
         self._charts: dict[str, Chart] = {}
         self._open: set[str] = set()
         self.on_change: Callable[[list[str]], None] = lambda _: None
+        self.query: Callable[[], str] = lambda: ""
         self._prediction = model.prediction()
         model.runner = JobRunner(self._progress, self._job_done)
         # The boxes are there from the start and are filled later: a card whose own children
@@ -117,6 +127,7 @@ class SectionView(Viewer):
             "table": self._send_table,
             "csv": self._send_csv,
             "snippet": lambda _: self.card.tell({"snippet": self.model.snippet()}),
+            "embed": lambda _: self.card.tell({"embed": self.query()}),
         }
         if not isinstance(message, dict) or len(message) != 1:
             return
@@ -135,6 +146,7 @@ class SectionView(Viewer):
     def _set(self, body: Any) -> None:
         if not isinstance(body, dict) or not body:
             raise ValueError("a change must name an input and its value")
+        refuse_locked(self.layout.locked, body)
         mine = {k: v for k, v in body.items() if k in self.model.input_names()}
         others = {k: v for k, v in body.items() if k not in mine}
         if others and self.shared is None:
@@ -207,7 +219,11 @@ class SectionView(Viewer):
         return {
             "slug": model.slug,
             "controls": [control.shown() for control in model.controls],
-            "presets": [preset.name for preset in model.presets],
+            "presets": [
+                preset.name
+                for preset in model.presets
+                if not self.layout.locked & set(preset.values)
+            ],
             "charts": [
                 {
                     "name": chart.name,
@@ -223,6 +239,9 @@ class SectionView(Viewer):
             "assumptions": list(model.assumptions),
             "prediction": self._prediction.shown(),
             "pieces": list(model.player_pieces),
+            "mode": self.layout.mode,
+            "locked": sorted(self.layout.locked),
+            "hidden": sorted(self.layout.hidden),
         }
 
     def _values(self) -> dict[str, Any]:

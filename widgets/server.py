@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from bokeh.server.views.ws import WSHandler
+from panel.io.server import DocHandler
 from tornado import httputil
+from tornado.web import StaticFileHandler
 
 _MARK = "_sends_at_once"
 
@@ -15,8 +20,66 @@ _MARK = "_sends_at_once"
 _MAX_ARGUMENTS = 40_000
 
 
+# Who may show the page in a frame: origins with a blank between them, or 'self', or 'none'.
+# Not set, anyone may.
+EMBED_SETTING = "SERVING_EMBED_ORIGINS"
+_ORIGIN = re.compile(r"https?://[\w.*-]+(:[\d*]+)?")
+
+STATIC = Path(__file__).parent.parent / "static"
+
+
 def tune() -> None:
-    """Send websocket frames at once, and let a link with too many parameters reach the page.
+    """Set up this process's server; more than once changes nothing.
+
+    Websocket frames are sent at once, a link with too many parameters reaches the page, pages say
+    who may embed them, and `assets/` has what a course page needs.
+    """
+    _send_at_once()
+    _answer_pages(frame_ancestors(os.environ.get(EMBED_SETTING, "")))
+
+
+def frame_ancestors(setting: str) -> str:
+    """The header that tells browsers who may show a page in a frame; empty for anyone.
+
+    Raises `ValueError` for a setting that is not a list of origins.
+
+    >>> frame_ancestors("https://course.example 'self'")
+    "frame-ancestors https://course.example 'self'"
+    """
+    origins = setting.split()
+    for origin in origins:
+        if origin not in ("'self'", "'none'") and not _ORIGIN.fullmatch(origin):
+            raise ValueError(
+                f"{EMBED_SETTING} lists origins such as https://course.example, with blanks "
+                f"between them, or 'self' or 'none'; it has {origin!r}"
+            )
+    return f"frame-ancestors {' '.join(origins)}" if origins else ""
+
+
+def _answer_pages(policy: str) -> None:
+    original = DocHandler.finish
+    if getattr(original, _MARK, False):
+        return
+
+    @wraps(original)
+    def finish(self: DocHandler, *args: Any, **kwargs: Any) -> Any:
+        self.set_header("X-Content-Type-Options", "nosniff")
+        if policy:
+            self.set_header("Content-Security-Policy", policy)
+        if not getattr(self.application, _MARK, False):
+            # `panel serve app.py --static-dirs assets=static` has this route from the start; a
+            # server started without it has it from its first page on.
+            route = (r"/assets/(embed\.js)", StaticFileHandler, {"path": str(STATIC)})
+            self.application.add_handlers(r".*", [route])
+            setattr(self.application, _MARK, True)
+        return original(self, *args, **kwargs)
+
+    setattr(finish, _MARK, True)
+    DocHandler.finish = finish
+
+
+def _send_at_once() -> None:
+    """Switch Nagle's algorithm off, and raise the number of parameters Tornado reads.
 
     An update travels in several small frames. With Nagle's algorithm on, the last of them waits
     for a delayed acknowledgement, about 40 ms that a reader feels under the hand. `tests/` holds

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import panel as pn
 
 from widgets.bar import ScenarioBar, bar_values, found_in_config
 from widgets.base import Job, SectionModel
+from widgets.layout import LAYOUT_NAMES, read_layout, refuse_locked
 from widgets.scenario import DEFAULTS, ScenarioModel
 from widgets.section import UNEXPECTED, SectionView
 from widgets.share import format_state, parse_query, parse_state
 from widgets.theme import THEMES, Theme
 
 log = logging.getLogger(__name__)
-
-# Names that the page itself reads from its address; they are not part of the shared state.
-PAGE_NAMES = ("theme", "section")
 
 
 class Session:
@@ -32,12 +30,14 @@ class Session:
     def __init__(self, sections: Mapping[str, type], query: str | bytes, theme: Theme) -> None:
         self.model = ScenarioModel()
         pairs, problems = parse_query(query)
-        self.theme: Theme = theme
-        if pairs.get("theme") in THEMES:
-            self.theme = pairs["theme"]  # type: ignore[assignment]  # narrowed by the line above
-        elif "theme" in pairs:
-            problems.append("“theme” is light or dark; left as it was.")
+        widgets = {slug: model.__module__.split(".")[-1] for slug, (model, _) in sections.items()}
+        lockable = [*DEFAULTS, *(n for model, _ in sections.values() for n in model.input_names())]
+        self.layout, wrong = read_layout(pairs, widgets, lockable)
+        problems += wrong
+        self.theme: Theme = cast("Theme", self.layout.theme or theme)
         self._sections = sections
+        # What “reset” goes back to: where a lecturer or a course page started from.
+        self._start = {} if self.layout.mode == "page" else pairs
         self.models: dict[str, SectionModel] = {
             slug: model_class(self.model.scenario, active=False)
             for slug, (model_class, _) in sections.items()
@@ -45,7 +45,7 @@ class Session:
         self.views: dict[str, SectionView] = {}
         self.boxes = {slug: pn.Column(sizing_mode="stretch_width") for slug in sections}
         notices = problems + self._restore(pairs)
-        self.bar = ScenarioBar(state={"theme": self.theme, "notices": notices})
+        self.bar = ScenarioBar(self.layout, state={"theme": self.theme, "notices": notices})
         self.bar.on_msg(lambda event: self.receive(event.data))
         self._sync()
 
@@ -57,8 +57,9 @@ class Session:
             waiting: list[Job | None] = []
             model.runner = waiting.append
             model.active = True
-            view = self._sections[slug][1](model, self.model, self.theme)
+            view = self._sections[slug][1](model, self.model, self.theme, self.layout)
             view.on_change = self._changed
+            view.query = lambda: self.query(slug)
             view.build()
             self.views[slug] = view
             self.boxes[slug].append(view.card)
@@ -73,6 +74,7 @@ class Session:
             "config": self._config,
             "theme": self._set_theme,
             "query": self._load,
+            "reset": lambda _: self._take_over(self._start, []),
             "dismiss": self._dismiss,
             "near": self._near,
         }
@@ -90,18 +92,21 @@ class Session:
             log.exception("the scenario bar failed on %s", kind)
             self._notify([UNEXPECTED])
 
-    def query(self) -> str:
-        """The present state as a query string: only what differs from the defaults."""
+    def query(self, section: str = "") -> str:
+        """The present state as a query string: only what differs from the defaults.
+
+        With a section, of the scenario and that section alone.
+        """
         values = self.model.link_values()
         defaults: dict[str, Any] = dict(DEFAULTS)
-        for model in self.models.values():
+        for model in [self.models[section]] if section else self.models.values():
             values.update(model.link_values())
             defaults.update(model.defaults())
         return format_state(values, defaults)
 
     def _restore(self, pairs: Mapping[str, str]) -> list[str]:
         """Read a link into the models, scenario first; returns what was left out and why."""
-        own = set(PAGE_NAMES)
+        own = set(LAYOUT_NAMES)
         readers = self.model.readers()
         section_names = {name for model in self.models.values() for name in model.linked_names()}
         mine = {k: v for k, v in pairs.items() if k not in own | section_names}
@@ -124,10 +129,12 @@ class Session:
     def _set(self, body: Any) -> None:
         if not isinstance(body, dict) or not body:
             raise ValueError("a change must name a choice and its value")
+        refuse_locked(self.layout.locked, body)
         self._notify(self.model.apply(body))
         self._sync()
 
     def _config(self, body: Any) -> None:
+        refuse_locked(self.layout.locked, ["model"])
         text, name = str(body.get("text", "")), str(body.get("name", ""))
         try:
             notes = self.model.adopt_config(text, name.removesuffix(".json"))
@@ -146,7 +153,9 @@ class Session:
 
     def _load(self, query: Any) -> None:
         """The reader went back or forward: take over the state of the address shown now."""
-        pairs, problems = parse_query(str(query))
+        self._take_over(*parse_query(str(query)))
+
+    def _take_over(self, pairs: Mapping[str, str], problems: list[str]) -> None:
         self._notify(problems + self._restore(pairs))
         self._sync()
 
