@@ -11,7 +11,7 @@ PYTHON ?= $(shell for v in python3.13 python3.12 python3.11 python3 python; do \
 
 serve: $(VENV)/run.done
 	@echo "Serving on http://localhost:$(PORT)/app  (stop with Ctrl-C)"
-	@$(BIN)/panel serve app.py --port $(PORT)
+	@$(BIN)/panel serve app.py --port $(PORT) --static-dirs assets=static
 
 test: check
 	$(BIN)/python -m pytest
@@ -32,9 +32,10 @@ $(VENV)/run.done: requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-$(VENV)/test.done: requirements.txt tests/requirements.txt tests/browser/find_chromium.py | $(BIN)/python
+$(VENV)/test.done: requirements.txt tests/requirements.txt tests/browser/find_chromium.py tests/browser/find_nginx.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
 	$(BIN)/python tests/browser/find_chromium.py --install
+	$(BIN)/python tests/browser/find_nginx.py --install
 	@touch $@ $(VENV)/run.done
 
 clean:

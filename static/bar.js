@@ -5,6 +5,8 @@ function renderBar({ model, view }) {
   const send = (message) => model.send_msg(message);
   const paced = pacedSender(send);
   const set = (values) => paced.set(values);
+  // In a notebook's cell the page around, its address and its theme belong to somebody else.
+  const inCell = spec.mode === "cell";
 
   // Model: a slider over the textbook sizes beside the picker of names.
   const size = h("input", {
@@ -86,7 +88,7 @@ function renderBar({ model, view }) {
   const line = h("div", { class: "bar" },
     size, h("span", { class: "wrap" }, front.get("model")), "on", count, "×", front.get("device"),
     h("span", { class: "word" }, "weights"), front.get("weights"), h("span", { class: "word" }, "cache"), front.get("cache"),
-    more, h("span", { class: "grow" }), summary, file, pick, themeButton);
+    more, h("span", { class: "grow" }), summary, file, pick, inCell ? null : themeButton);
   folded.append(h("div", { class: "control last" }, reset));
 
   const notices = h("div", { class: "notices", role: "alert" });
@@ -175,7 +177,7 @@ function renderBar({ model, view }) {
   let queryTimer = 0;
   const writeQuery = () => {
     clearTimeout(queryTimer);
-    if (pressed) return;
+    if (pressed || inCell) return;
     queryTimer = setTimeout(() => {
       const url = new URL(location.href);
       const keep = ["theme", "section", "embed", "present", "lock", "hide"].filter((name) => url.searchParams.has(name))
@@ -196,7 +198,7 @@ function renderBar({ model, view }) {
   addEventListener("scroll", foldAway, { passive: true });
   let known = location.search;
   const back = () => { if (location.search !== known) send({ query: location.search }); known = location.search; };
-  addEventListener("popstate", back);
+  if (!inCell) addEventListener("popstate", back);
 
   const painters = {
     values: update, summary: () => (summary.textContent = state.summary), notices: paintNotices,
@@ -223,6 +225,6 @@ function renderBar({ model, view }) {
   paintFound();
   summary.textContent = state.summary;
   // The page's head has already chosen a theme for this reader; figures follow it.
-  setTheme(document.documentElement.dataset.theme || state.theme, false);
+  if (!inCell) setTheme(document.documentElement.dataset.theme || state.theme, false);
   return root;
 }

@@ -230,7 +230,8 @@ function renderCard({ model, el, view }) {
     h("ul", {}, ...spec.assumptions.map((text) => h("li", {}, text))));
   const embedding = makeEmbedding(spec, () => send({ embed: true }), () => root.offsetHeight);
   const quiet = hides("tools");
-  const tools = h("div", { class: "tools" }, presets, h("span", { class: "grow" }), quiet ? null : link, quiet ? null : embedding.button);
+  const addressed = !quiet && spec.mode !== "cell";
+  const tools = h("div", { class: "tools" }, presets, h("span", { class: "grow" }), addressed ? link : null, addressed ? embedding.button : null);
 
   // A text played in real time, for the section that has one.
   const player = spec.pieces.length ? makePlayer(spec.pieces) : null;
@@ -246,7 +247,7 @@ function renderCard({ model, el, view }) {
   const root = h("div", { class: "widget" }, hides("prediction") ? null : predict, front, more, problem, progress,
     h("div", { class: "charts" }, ...figures.filter((_, i) => !spec.charts[i].below)), played, beside, strips, summary, notes,
     readouts, all, arithmetic, later.length ? h("div", { class: "charts below" }, ...later) : null, assumptions,
-    quiet ? null : python, presets || !quiet ? tools : null, quiet ? null : embedding.root);
+    quiet ? null : python, presets || addressed ? tools : null, addressed ? embedding.root : null);
 
   // What the page that embeds the section has locked stays visible and says why it does not move.
   const update = (values) => {

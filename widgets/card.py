@@ -30,6 +30,11 @@ def component_script() -> str:
     return f"window.serving = (() => {{\n{code}\nreturn {{ renderCard, renderBar }};\n}})();"
 
 
+def standalone_module(render: str) -> str:
+    """The module of one component with all its code in it, for where no page has read it."""
+    return component_script() + "\n" + component_module(render)
+
+
 def component_module(render: str) -> str:
     """The module of one component: a call into the code that the page has read already.
 

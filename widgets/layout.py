@@ -1,4 +1,4 @@
-"""The three ways the page is shown: whole, one section embedded, or on a projector."""
+"""How the page is shown: whole, one section embedded, on a projector, or in a notebook's cell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from widgets.share import printable
 from widgets.theme import THEMES
 
-Mode = Literal["page", "embed", "present"]
+Mode = Literal["page", "embed", "present", "cell"]
 
 # Names that the page itself reads from its address; they are not part of the shared state.
 LAYOUT_NAMES = ("theme", "section", "embed", "present", "lock", "hide")
@@ -21,7 +21,8 @@ HIDEABLE = ("title", "prose", "prediction", "scenario", "presets", "tools")
 class Layout:
     """What is shown of the page, and what of it a reader may change.
 
-    `section` is a slug: the only section of an embed, the first of a presentation, empty for none.
+    `section` is a slug: the only section of an embed or cell, the first of a presentation, empty
+    for none. A cell is an embed without a page around it: no address, no theme of its own.
     `locked` holds names of inputs that stay as the link has them, `hidden` parts that are left
     out of an embedded section.
     """

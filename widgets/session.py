@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import panel as pn
@@ -24,16 +25,25 @@ class Session:
 
     Every section has its inputs from the start, because a link carries them. Its card, and what
     that shows, are made when the reader comes near (`bring`): a page costs a server no more than
-    what is read of it.
+    what is read of it. `cell` is for a notebook: an embed without a page around it.
     """
 
-    def __init__(self, sections: Mapping[str, type], query: str | bytes, theme: Theme) -> None:
+    def __init__(
+        self,
+        sections: Mapping[str, type],
+        query: str | bytes,
+        theme: Theme,
+        *,
+        cell: bool = False,
+    ) -> None:
         self.model = ScenarioModel()
         pairs, problems = parse_query(query)
         widgets = {slug: model.__module__.split(".")[-1] for slug, (model, _) in sections.items()}
         lockable = [*DEFAULTS, *(n for model, _ in sections.values() for n in model.input_names())]
         self.layout, wrong = read_layout(pairs, widgets, lockable)
         problems += wrong
+        if cell and self.layout.mode == "embed":
+            self.layout = replace(self.layout, mode="cell")
         self.theme: Theme = cast("Theme", self.layout.theme or theme)
         self._sections = sections
         # What “reset” goes back to: where a lecturer or a course page started from.

@@ -61,8 +61,10 @@ def colour(role: str, theme: Theme) -> str:
 
 def css_variables() -> str:
     """Both themes as CSS custom properties, for the page and everything inside it."""
-    blocks = []
-    for theme, selector in (("light", ":root"), ("dark", ":root[data-theme=dark]")):
-        lines = "".join(f"--{role}:{value};" for role, value in COLOURS[theme].items())
-        blocks.append(f"{selector}{{color-scheme:{theme};{lines}}}")
-    return "\n".join(blocks)
+    return css_block("light", ":root") + "\n" + css_block("dark", ":root[data-theme=dark]")
+
+
+def css_block(theme: Theme, selector: str) -> str:
+    """One theme as CSS custom properties of what `selector` picks."""
+    lines = "".join(f"--{role}:{value};" for role, value in COLOURS[theme].items())
+    return f"{selector}{{color-scheme:{theme};{lines}}}"

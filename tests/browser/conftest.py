@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -35,11 +40,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_server(port: int, *options: str) -> subprocess.Popen[bytes]:
-    """`panel serve app.py` as a reader runs it, ready to answer."""
+def start_server(
+    port: int, *options: str, settings: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """`panel serve app.py` as a reader runs it, ready to answer; `settings` for its environment."""
     process = subprocess.Popen(
         [sys.executable, "-m", "panel", "serve", "app.py", "--port", str(port), *options],
         cwd=ROOT,
+        env={**os.environ, **(settings or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
@@ -79,10 +87,26 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@contextmanager
+def serve_folder(folder: Path) -> Iterator[str]:
+    """A plain web server over a folder, on an origin of its own."""
+    handler = partial(_SilentFiles, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as files:
+        threading.Thread(target=files.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{files.server_address[1]}"
+        files.shutdown()
+
+
+class _SilentFiles(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """A test prints what fails and nothing else."""
+
+
 class Watched:
     """A page, the errors it raised and the outside hosts it asked for."""
 
-    def __init__(self, context: BrowserContext) -> None:
+    def __init__(self, context: BrowserContext, own: str = "http://127.0.0.1:") -> None:
+        self._own = (own, "http://127.0.0.1:", "data:", "blob:")
         self.outside: list[str] = []
         self.errors: list[str] = []
         context.route("**/*", self._guard)
@@ -92,7 +116,7 @@ class Watched:
 
     def _guard(self, route: Route) -> None:
         url = route.request.url
-        if url.startswith(("http://127.0.0.1:", "data:", "blob:")):
+        if url.startswith(self._own):
             route.continue_()
         else:
             self.outside.append(url)

@@ -1,0 +1,4 @@
+"""sphinx-build . _build"""
+
+project = "Serving, lecture notes"
+html_theme = "alabaster"
