@@ -184,6 +184,8 @@ function renderBar({ model, view }) {
         .map((name) => `${name}=${encodeURIComponent(url.searchParams.get(name))}`);
       url.search = [state.query, ...keep].filter(Boolean).join("&");
       if (url.href !== location.href) history.replaceState(history.state, "", url);
+      const whole = document.getElementById("whole");
+      if (whole) whole.href = `?${state.query}`;
     }, 150);
   };
   const release = () => { pressed = false; writeQuery(); };

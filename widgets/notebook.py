@@ -28,7 +28,7 @@ def section(name: str, **state: Any) -> pn.Column:
     what that address would say after it: inputs by their names, `theme`, `lock`, `hide`.
     Raises `ValueError` for anything that a link would put into a notice.
     """
-    pn.extension(design="native")
+    pn.extension(design="native", inline=True)
     session = cell_session(name, state)
     css = themes.css_block(session.theme, ":host")
     view = session.bring(session.layout.section)

@@ -11,6 +11,7 @@ from typing import Any, cast
 from urllib.parse import quote_from_bytes
 
 import panel as pn
+from panel.io.resources import LOCAL_DIST
 
 from widgets import prose, theme
 from widgets.card import STATIC, component_script, read_static
@@ -129,6 +130,10 @@ def serve() -> None:
     """Serve one reader: the page, or a plain message where the page cannot be built."""
     try:
         query = pn.state.curdoc.session_context.request.arguments if pn.state.curdoc else {}
+        if pn.state.curdoc:
+            # Panel says this only when it renders the page. A session that the websocket makes anew
+            # (after a restart, or on another process) would ask a host outside for its styles.
+            pn.state.curdoc.template_variables.setdefault("dist_url", LOCAL_DIST)
         template = build(_raw_query(query), dict(pn.state.cookies))
         # Frozen, the document counts its models once instead of at every root that is added.
         with pn.io.hold(freeze=True):

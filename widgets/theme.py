@@ -51,6 +51,12 @@ COLOURS: dict[Theme, dict[str, str]] = {
     },
 }
 
+# Fonts that are there already, so that none is fetched.
+TYPEFACES = {
+    "serif": 'Charter, "Bitstream Charter", "Iowan Old Style", Cambria, "DejaVu Serif", serif',
+    "sans": 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif',
+}
+
 THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
@@ -65,6 +71,7 @@ def css_variables() -> str:
 
 
 def css_block(theme: Theme, selector: str) -> str:
-    """One theme as CSS custom properties of what `selector` picks."""
-    lines = "".join(f"--{role}:{value};" for role, value in COLOURS[theme].items())
+    """One theme, with the typefaces, as CSS custom properties of what `selector` picks."""
+    properties = {**TYPEFACES, **COLOURS[theme]}
+    lines = "".join(f"--{role}:{value};" for role, value in properties.items())
     return f"{selector}{{color-scheme:{theme};{lines}}}"

@@ -210,14 +210,14 @@ def test_links_to_the_rest_open_the_whole_page(open_page: Open) -> None:
 
 def test_a_misspelt_embed_says_so_and_shows_the_page(open_page: Open) -> None:
     page = open_page("?section=pagign&embed=1").page
-    notice = page.locator("#scenario .notice").first
+    notice = page.locator("#scenario .notices .notice").first
     expect(notice).to_contain_text("No section is called “pagign”")
     expect(page.locator("h1")).to_be_visible()
 
 
 def test_a_notice_opens_the_fold_of_an_embed(open_page: Open) -> None:
     page = open_page("?section=memory&embed=1&hide=scenario&devices=-3").page
-    notice = page.locator("#fold .notice").first
+    notice = page.locator("#fold .notices .notice").first
     expect(notice).to_be_visible()
     expect(notice).to_contain_text("-3")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,22 +65,19 @@ def wait_for(port: int) -> None:
     deadline = time.monotonic() + 20
     while True:
         try:
-            connection = http.client.HTTPConnection("localhost", port, timeout=5)
-            connection.request("GET", "/")
-            connection.getresponse().read()
-            return
+            with socket.create_connection(("localhost", port), timeout=5):
+                return
         except OSError:
             assert time.monotonic() < deadline, "nginx did not answer"
             time.sleep(0.1)
 
 
 def get(front: Front, path: str, **headers: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("localhost", front.port, timeout=20)
-    connection.request("GET", path, headers=headers)
-    answer = connection.getresponse()
-    answer.read()
-    connection.close()
-    return answer
+    with closing(http.client.HTTPConnection("localhost", front.port, timeout=20)) as connection:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer
 
 
 def process_of(answer: http.client.HTTPResponse) -> str:

@@ -57,7 +57,7 @@ def jupyter(folder: Path) -> Iterator[str]:
 
 def run_all(page: Page, address: str, name: str) -> None:
     page.goto(f"{address}/lab/tree/{name}")
-    page.locator(".jp-Notebook").wait_for(timeout=60_000)
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=60_000)
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
 

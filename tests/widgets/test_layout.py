@@ -114,9 +114,9 @@ def test_a_hidden_prediction_covers_nothing() -> None:
 
 
 def test_the_embed_code_carries_the_scenario_and_its_own_section_only() -> None:
-    page = session("model=70B&batch=64&tokens=8192")
+    page = session("model=70B&batch=64&tokens=16384")
     assert page.query("prefill-decode") == "model=70B&batch=64"
-    assert page.query("memory") == "model=70B&tokens=8192"
+    assert page.query("memory") == "model=70B&tokens=16384"
 
 
 def test_layout_names_never_end_up_in_the_shared_state() -> None:
