@@ -228,7 +228,7 @@ function renderCard({ model, el, view }) {
   const link = h("button", { type: "button", onclick: () => copyText(`${location.href.split("#")[0]}#${spec.slug}`, link) }, "Copy link");
   const assumptions = h("details", { class: "assumptions" }, h("summary", {}, "Assumptions"),
     h("ul", {}, ...spec.assumptions.map((text) => h("li", {}, text))));
-  const embedding = makeEmbedding(spec, () => send({ embed: true }), () => root.offsetHeight);
+  const embedding = makeEmbedding(spec, () => send({ embed: true }), () => root);
   const quiet = hides("tools");
   const addressed = !quiet && spec.mode !== "cell";
   const tools = h("div", { class: "tools" }, presets, h("span", { class: "grow" }), addressed ? link : null, addressed ? embedding.button : null);

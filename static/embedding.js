@@ -1,6 +1,6 @@
 // The fold below a card that gives the HTML of the section as it stands, for somebody's course page.
 
-const makeEmbedding = (spec, ask, height) => {
+const makeEmbedding = (spec, ask, card) => {
   const page = location.href.split(/[?#]/)[0];
   const script = new URL("assets/embed.js", page).href;
   const title = document.getElementById(spec.slug)?.querySelector("h2")?.textContent ?? spec.slug;
@@ -31,13 +31,20 @@ const makeEmbedding = (spec, ask, height) => {
     }
     return `${page}?${asked}`;
   };
+  // What a host that drops scripts shows: high enough for the section as it is on this screen.
+  const height = () => {
+    const whole = hidesProse() ? card() : document.getElementById(spec.slug) || card();
+    return Math.ceil((whole.offsetHeight - root.offsetHeight) / 50) * 50 + 100;
+  };
+  const hidesProse = () => options.some((option) => option.value === "prose" && option.box.checked);
   const paint = () => {
     const safe = address().replaceAll("&", "&amp;").replaceAll('"', "%22");
     code.textContent =
-      `<iframe src="${safe}" title="${title}" data-serving\n  width="100%" height="${Math.ceil(height() / 50) * 50 + 150}" style="border: 0" loading="lazy" allow="clipboard-write"></iframe>\n` +
+      `<iframe src="${safe}" title="${title}" data-serving\n  width="100%" height="${height()}" style="border: 0" loading="lazy" allow="clipboard-write"></iframe>\n` +
       `<script src="${script}" async><\/script>`;
   };
-  const root = h("div", { class: "embedding", hidden: true },
+  const root = h("div", { class: "embedding", hidden: true });
+  const fill = () => root.replaceChildren(
     h("p", {}, "The section as it stands now, for a page of yours. The second line keeps the frame as high as its content; where a host drops scripts, the frame has the fixed height and scrolls."),
     h("div", { class: "pick" }, ...options.map((option) => option.root), theme), code, copy);
   const button = h("button", {
@@ -45,7 +52,9 @@ const makeEmbedding = (spec, ask, height) => {
     onclick: () => {
       root.hidden = !root.hidden;
       button.setAttribute("aria-expanded", !root.hidden);
-      if (!root.hidden) ask();
+      if (root.hidden) return root.replaceChildren();
+      fill();
+      ask();
     },
   }, "Embed");
   return { root, button, show: (fresh) => { query = fresh; paint(); } };
