@@ -21,7 +21,6 @@ _BATCH_RANGE = (0.9, 1.75 * MAX_BATCH)
 # Where the name of the present choice may stand without leaving the chart.
 _GAMMA_NAME_SPAN, _BATCH_NAME_SPAN = (1.6, 14.0), (3.0, 260.0)
 _GAMMA_TICKS = [0, 4, 8, 12, 16]
-_UNFIT_NAME_AT = 215
 _BATCH_TICKS = [1, 4, 16, 64, 256, 1_024]
 # An axis that moves makes a chart lay itself out anew, so axes move in few and large steps.
 _LEAST_TOP = 4.0
@@ -75,6 +74,8 @@ class SpeculationView(SectionView):
         chart.source("names", ["x", "y", "label"])
         chart.line("line", "batch", "speedup", "ink", width=2.5)
         chart.labels("names", "x", "y", "label", role="soft", align="left", dx=6)
+        chart.source("unfit_name", ["x", "y", "label"])
+        chart.labels("unfit_name", "x", "y", "label", role="soft", align="right", dx=-6)
         _choice_glyphs(chart)
         return chart
 
@@ -151,10 +152,9 @@ class SpeculationView(SectionView):
             (c.batch[-1], c.throughput_ratio[-1], f"{c.method} {c.server.split(' ')[0]}")
             for c in PUBLISHED_SPEEDUPS
         ]
-        placed = _apart(names, top)
-        if unfit:
-            placed.append((_UNFIT_NAME_AT, 0.05 * top, "does not fit"))
-        chart.replace("names", _labelled(placed))
+        chart.replace("names", _labelled(_apart(names, top)))
+        corner = [(_BATCH_RANGE[1], 0.05 * top, "does not fit")] if unfit else []
+        chart.replace("unfit_name", _labelled(corner))
         label = f"batch {settings.batch:,}: {significant(picture.batch_speedup)}×"
         _show_choice(chart, settings.batch, picture.batch_speedup, top, label, _BATCH_NAME_SPAN)
 
