@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from core import validate
 from core.acceptance import Floats
+from core.mixture import Mixture
 
 MAX_TEXT_BYTE = 200_000
 MIN_TEXT_TOKEN = 100
@@ -30,6 +31,8 @@ MAX_ORDER = 6
 # A word or up to three digits take the space before them along, as a mark does; a line break takes
 # its indentation. The last two alternatives leave no character out.
 _PIECES = re.compile(r"[ _]?[^\W\d_]+| ?\d{1,3}|\r?\n[ \t]*| ?[^\w\s]|\s|_")
+_NO_TOKEN: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+_NOTHING: Floats = np.zeros(0)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
@@ -124,6 +127,7 @@ class NGram:
     vocabulary_size: int
     levels: tuple[_Level, ...]
     base: Floats
+    cumulative: Floats
 
     @property
     def order(self) -> int:
@@ -133,25 +137,31 @@ class NGram:
     def of_order(self, order: int) -> NGram:
         """The same counts with shorter grams: what fitting at `order` would have given."""
         kept = validate.integer("order", order, 1, self.order)
-        return NGram(self.vocabulary_size, self.levels[:kept], self.base)
+        return NGram(self.vocabulary_size, self.levels[:kept], self.base, self.cumulative)
 
     def distribution(self, context: Sequence[int]) -> Floats:
         """Probability of each token after `context`; shape (vocabulary_size,), sums to 1.
 
         Only the last order − 1 tokens count; where they were never seen, fewer do.
         """
+        return self.mixture(context).dense()
+
+    def mixture(self, context: Sequence[int]) -> Mixture:
+        """The same distribution, not written out."""
         weight = 1.0
-        additions = []
+        tokens, added = [_NO_TOKEN], [_NOTHING]
         for level, history in reversed(self._histories(context)):
             rows = slice(level.starts[history], level.starts[history + 1])
-            tokens = level.tokens[rows]
-            mass = level.totals[history] + tokens.size
-            additions.append((tokens, level.counts[rows] * (weight / mass)))
-            weight *= tokens.size / mass
-        result = self.base * weight
-        for tokens, addition in additions:
-            result[tokens] += addition
-        return result
+            followed = level.tokens[rows]
+            mass = level.totals[history] + followed.size
+            tokens.append(followed)
+            added.append(level.counts[rows] * (weight / mass))
+            weight *= followed.size / mass
+        token = np.concatenate(tokens)
+        order = token.argsort(kind="stable")
+        return Mixture(
+            self.base, self.cumulative, weight, token[order], np.concatenate(added)[order]
+        )
 
     def most_likely(self, context: Sequence[int]) -> int:
         """The token with the highest probability; the one that appeared first on a tie."""
@@ -202,4 +212,4 @@ def fit(corpus: Corpus, order: int = MAX_ORDER) -> NGram:
     base = np.zeros(size)
     base[levels[0].tokens] = levels[0].counts
     base = (base + 1.0) / (corpus.ids.size + size)
-    return NGram(size, tuple(levels), base)
+    return NGram(size, tuple(levels), base, base.cumsum())

@@ -20,6 +20,7 @@ from core import validate
 from core.acceptance import MAX_DRAFT_LENGTH, Floats
 from core.adaptive_draft import next_draft_length
 from core.decoding import Decoding, Round
+from core.mixture import Mixture
 from core.ngram import NGram
 from core.ngram_draft import (
     LookupDrafter,
@@ -100,12 +101,12 @@ def target_alone(
     return tuple(tokens[len(prompt) :])
 
 
-def acceptance_probability(p: Floats, q: Floats | None, token: int) -> float:
-    """The chance to keep a token drawn from q: min(1, p/q). A q of None is certain of `token`.
+def acceptance_probability(p: float, q: float) -> float:
+    """The chance to keep a token that the draft gave q and the target p: min(1, p/q).
 
-    Worked value: p 0.3, q 0.5 → 0.6.
+    A look-up is certain of what it proposes: its q is 1. Worked value: p 0.3, q 0.5 → 0.6.
     """
-    return float(p[token]) if q is None else min(1.0, float(p[token] / q[token]))
+    return min(1.0, p / q)
 
 
 def residual(p: Floats, q: Floats | None, token: int) -> Floats:
@@ -136,17 +137,19 @@ def _verify_sampled(
     scorer: Scorer,
     tokens: list[int],
     drafted: Sequence[int],
-    proposals: Sequence[Floats | None],
+    proposals: Sequence[Mixture | None],
     uniform: Callable[[], float],
 ) -> tuple[int, int]:
     """Append the drafted tokens that the rejection rule keeps, and one token of the target's."""
     for kept, (token, q) in enumerate(zip(drafted, proposals, strict=True)):
-        p = scorer.distribution(tokens)
-        if uniform() >= acceptance_probability(p, q, token):
-            own = draw_token(np.cumsum(residual(p, q, token)), uniform())
+        p = scorer.mixture(tokens)
+        certainty = 1.0 if q is None else q.probability(token)
+        if uniform() >= acceptance_probability(p.probability(token), certainty):
+            rest = residual(p.dense(), None if q is None else q.dense(), token)
+            own = draw_token(np.cumsum(rest), uniform())
             tokens.append(own)
             return kept, own
         tokens.append(token)
-    own = scorer.sample(tokens, uniform())
+    own = scorer.mixture(tokens).sample(uniform())
     tokens.append(own)
     return len(drafted), own

@@ -11,9 +11,10 @@ import numpy as np
 
 from core import validate
 from core.acceptance import Floats
+from core.mixture import Mixture
 from core.ngram import NGram
 
-_REMEMBERED_NUMBERS = 2**20
+_REMEMBERED_CONTEXTS = 2**12
 
 
 class HasNext(Protocol):
@@ -60,19 +61,13 @@ class PromptLookup:
 class Scorer:
     """A model that remembers, for one run, what it said after the contexts it has met."""
 
-    __slots__ = ("_most_likely", "_reach", "_scored")
+    __slots__ = ("_mixture", "_most_likely", "_reach")
 
     def __init__(self, model: NGram) -> None:
         """Start with nothing remembered."""
         self._reach = model.order - 1
-        remembered = max(16, _REMEMBERED_NUMBERS // model.vocabulary_size)
-
-        def scored(context: tuple[int, ...]) -> tuple[Floats, Floats]:
-            distribution = model.distribution(context)
-            return distribution, distribution.cumsum()
-
-        self._scored = lru_cache(remembered)(scored)
-        self._most_likely = lru_cache(remembered)(model.most_likely)
+        self._mixture = lru_cache(_REMEMBERED_CONTEXTS)(model.mixture)
+        self._most_likely = lru_cache(_REMEMBERED_CONTEXTS)(model.most_likely)
 
     def context(self, tokens: list[int]) -> tuple[int, ...]:
         """The last tokens, as many as the model looks at."""
@@ -82,13 +77,9 @@ class Scorer:
         """The model's most likely next token."""
         return self._most_likely(self.context(tokens))
 
-    def distribution(self, tokens: list[int]) -> Floats:
-        """The model's distribution over the next token; not to be written to."""
-        return self._scored(self.context(tokens))[0]
-
-    def sample(self, tokens: list[int], draw: float) -> int:
-        """The token that a draw in [0, 1) falls on."""
-        return draw_token(self._scored(self.context(tokens))[1], draw)
+    def mixture(self, tokens: list[int]) -> Mixture:
+        """The model's distribution over the next token."""
+        return self._mixture(self.context(tokens))
 
 
 class ModelDrafter:
@@ -102,21 +93,22 @@ class ModelDrafter:
 
     def propose(
         self, tokens: list[int], length: int, uniform: Callable[[], float] | None
-    ) -> tuple[list[int], list[Floats | None]]:
+    ) -> tuple[list[int], list[Mixture | None]]:
         """`length` tokens and the distribution that each was drawn from.
 
         Without `uniform` the most likely tokens, which have no distribution.
         """
         text = list(self._scorer.context(tokens))
         known = len(text)
-        proposals: list[Floats | None] = []
+        proposals: list[Mixture | None] = []
         for _ in range(length):
             if uniform is None:
                 text.append(self._scorer.most_likely(text))
                 proposals.append(None)
             else:
-                proposals.append(self._scorer.distribution(text))
-                text.append(self._scorer.sample(text, uniform()))
+                q = self._scorer.mixture(text)
+                proposals.append(q)
+                text.append(q.sample(uniform()))
         return text[known:], proposals
 
 
@@ -133,7 +125,7 @@ class LookupDrafter:
 
     def propose(
         self, tokens: list[int], length: int, uniform: Callable[[], float] | None
-    ) -> tuple[list[int], list[Floats | None]]:
+    ) -> tuple[list[int], list[Mixture | None]]:
         """At most `length` tokens, each proposed with certainty: nothing is drawn."""
         for end in range(self._indexed, len(tokens)):
             for size in self._sizes[: max(0, end - self._sizes.start + 1)]:

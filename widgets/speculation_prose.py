@@ -44,7 +44,7 @@ def _formulas() -> dict[str, str]:
     tokens, gain = speculation_arithmetic.speedup(ALPHA, GAMMA, COST)
     best = int(optimal_gamma(ALPHA, COST))
     rule = adaptive_draft(ALPHA)
-    kept = acceptance_probability(np.array([0.3, 0.7]), np.array([0.5, 0.5]), 0)
+    kept = acceptance_probability(0.3, 0.5)
     return {
         "formula_tokens": tokens.formula_mathml,
         "formula_speedup": gain.formula_mathml,
