@@ -84,12 +84,29 @@ function renderBar({ model, view }) {
     themeButton.setAttribute("aria-label", name === "dark" ? "Use the light theme" : "Use the dark theme");
   };
   const reset = h("button", { type: "button", class: "pill", onclick: () => send({ reset: true }) }, "Reset everything");
+  // Opens the projector at the section that is being read, in the state that it has.
+  const present = spec.mode === "page" && h("button", {
+    type: "button", class: "pill", title: "For a projector: one section a screen, a key a step",
+    onclick: () => {
+      // The section of which most is in sight.
+      let [read, most] = ["", 0];
+      for (const { parentElement, dataset } of document.querySelectorAll("[data-section]")) {
+        const { top, bottom } = parentElement.getBoundingClientRect();
+        const seen = Math.min(bottom, innerHeight) - Math.max(top, 0);
+        if (seen > most) [read, most] = [`section=${dataset.section}`, seen];
+      }
+      const url = new URL(location.href);
+      url.hash = "";
+      url.search = [state.query, "present=1", read].filter(Boolean).join("&");
+      location.assign(url);
+    },
+  }, "Present");
   const summary = h("span", { class: "sum num", role: "status" });
   const line = h("div", { class: "bar" },
     size, h("span", { class: "wrap" }, front.get("model")), "on", count, "×", front.get("device"),
     h("span", { class: "word" }, "weights"), front.get("weights"), h("span", { class: "word" }, "cache"), front.get("cache"),
     more, h("span", { class: "grow" }), summary, file, pick, inCell ? null : themeButton);
-  folded.append(h("div", { class: "control last" }, reset));
+  folded.append(h("div", { class: "control last" }, reset, present || null));
 
   const notices = h("div", { class: "notices", role: "alert" });
   const found = h("details", { class: "found", open: true, hidden: true });
@@ -118,10 +135,12 @@ function renderBar({ model, view }) {
   // An embedded section has the bar in a fold, which says in a line what is inside.
   const fold = document.getElementById("fold");
   const words = (key) => (state.values[key].options.find(([value]) => value === state.values[key].value) || ["", state.values[key].value])[1];
+  const sentence = () =>
+    `${words("model")} on ${state.values.devices.value} × ${words("device")}, weights ${words("weights")}, cache ${words("cache")}`;
   const paintFold = () => {
+    window.serving.present?.scenario(sentence());
     if (!fold) return;
-    document.getElementById("fold-words").textContent =
-      `${words("model")} on ${state.values.devices.value} × ${words("device")}, weights ${words("weights")}, cache ${words("cache")}`;
+    document.getElementById("fold-words").textContent = sentence();
     if (state.notices.length) { fold.hidden = false; fold.open = true; }
   };
 
@@ -144,6 +163,7 @@ function renderBar({ model, view }) {
       h("div", { class: "notice" }, h("span", {}, text),
         h("button", { type: "button", "aria-label": "Dismiss", onclick: () => send({ dismiss: i }) }, "×"))));
     paintFold();
+    if (state.notices.length) window.serving.present?.notice();
   };
   let lastFound = "";
   const paintFound = () => {
@@ -182,7 +202,7 @@ function renderBar({ model, view }) {
       const url = new URL(location.href);
       const keep = ["theme", "section", "embed", "present", "lock", "hide"].filter((name) => url.searchParams.has(name))
         .map((name) => `${name}=${encodeURIComponent(url.searchParams.get(name))}`);
-      url.search = [state.query, ...keep].filter(Boolean).join("&");
+      url.search = [window.serving.present?.pinned() ?? state.query, ...keep].filter(Boolean).join("&");
       if (url.href !== location.href) history.replaceState(history.state, "", url);
       const whole = document.getElementById("whole");
       if (whole) whole.href = `?${state.query}`;
@@ -221,6 +241,9 @@ function renderBar({ model, view }) {
     removeEventListener("pointercancel", release, true);
     removeEventListener("popstate", back);
     removeEventListener("scroll", foldAway);
+  });
+  window.serving.present?.bar({
+    send, query: () => state.query, flip: () => setTheme(state.theme === "dark" ? "light" : "dark", true),
   });
   update(state.values);
   paintNotices();

@@ -10,6 +10,10 @@ function renderCard({ model, el, view }) {
 
   // Prediction: what it asks for stays covered until the reader answers or passes.
   const hides = (part) => (spec.hidden || []).includes(part);
+  // On a projector the question stays on its screen, and nothing is remembered: the next lecture
+  // begins covered.
+  const presenting = spec.mode === "present";
+  let told = false;
   const covered = new Set(hides("prediction") ? [] : spec.prediction.covers);
   const question = h("span", {}, h("b", {}, "Before you look: "), spec.prediction.question);
   const verdict = h("span", { class: "verdict", role: "status" });
@@ -25,10 +29,16 @@ function renderCard({ model, el, view }) {
       part.classList.remove("covered");
       part.removeAttribute("inert");
     });
-    answers.remove();
-    question.remove();
+    told = true;
     verdict.textContent = text;
-    remember(text);
+    if (presenting) {
+      for (const option of answers.children) option.disabled = true;
+      root.classList.add("told");
+    } else {
+      answers.remove();
+      question.remove();
+      remember(text);
+    }
     paint();
   };
 
@@ -56,7 +66,7 @@ function renderCard({ model, el, view }) {
   const openTables = new Map();
   const figures = spec.charts.map((chart) => {
     const sentence = h("p", { class: "sentence", id: freshId("sentence") });
-    const host = h("div", { class: "canvas", style: chart.height === 300 ? null : `min-height: ${chart.height}px` });
+    const host = h("div", { class: "canvas", style: presenting || chart.height === 300 ? null : `min-height: ${chart.height}px` });
     const table = h("div", { class: chart.open_table ? "table long" : "table", tabindex: 0, role: "region", "aria-label": `Data of “${chart.title}”` });
     const data = h("details", {
       class: "data",
@@ -243,9 +253,9 @@ function renderCard({ model, el, view }) {
   }
   const paintPlayer = () => { if (player && state.player.lanes) player.update(state.player); };
 
-  const later = figures.filter((_, i) => spec.charts[i].below);
-  const root = h("div", { class: "widget" }, hides("prediction") ? null : predict, front, more, problem, progress,
-    h("div", { class: "charts" }, ...figures.filter((_, i) => !spec.charts[i].below)), played, beside, strips, summary, notes,
+  const later = presenting ? [] : figures.filter((_, i) => spec.charts[i].below);
+  const root = h("div", { class: presenting ? "widget present" : "widget" }, hides("prediction") ? null : predict, front, more, problem, progress,
+    h("div", { class: "charts" }, ...figures.filter((figure) => !later.includes(figure))), played, beside, strips, summary, notes,
     readouts, all, arithmetic, later.length ? h("div", { class: "charts below" }, ...later) : null, assumptions,
     quiet ? null : python, presets || addressed ? tools : null, addressed ? embedding.root : null);
 
@@ -291,7 +301,17 @@ function renderCard({ model, el, view }) {
   paintProgress();
   paintPlayer();
   mountCharts();
-  if (recall() && !hides("prediction")) send({ answer: null });
+  if (recall() && !presenting && !hides("prediction")) send({ answer: null });
+  if (presenting)
+    window.serving.present.card({
+      spec, root, send, told: () => told, stripped: () => state.result.strips.length > 0, player: player?.root,
+      charts: spec.charts.map((chart, i) => ({
+        ...chart, figure: figures[i], host: hosts.get(chart.name),
+        plot: () => view.get_child_view(model.charts[i])?.child_views[0],
+      })),
+      // Closes the arithmetic; says whether there was any to close.
+      fold: () => { const was = open !== null; if (was) toggle(open); return was; },
+    });
 
   // The card follows the scenario while any of it is in sight or about to be, and catches up when
   // it is again.

@@ -106,7 +106,8 @@ class ChartSpec:
 
     `below` puts it under the readouts, for what is read after them. `height` is its canvas's, in
     pixels, kept free until it is drawn. `wide` gives it the whole width of the card. With
-    `open_table` its data table stands open, and longer than others, from the start.
+    `open_table` its data table stands open, and longer than others, from the start. `alone` gives
+    it a screen of its own on a projector, where charts stand two by two.
     """
 
     name: str
@@ -116,14 +117,19 @@ class ChartSpec:
     height: int = 300
     wide: bool = False
     open_table: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A named set of inputs that a reader applies with one click."""
+    """A named set of inputs that a reader applies with one click.
+
+    `shows` names the chart, or "player", that a projector shows with it; empty for the first.
+    """
 
     name: str
     values: Mapping[str, Any]
+    shows: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,6 +201,7 @@ class Batching(SectionModel):
             "On the axis of the slots above. Dashed: static batching. Solid: continuous batching.",
             height=QUEUE_HEIGHT,
             wide=True,
+            alone=True,
         ),
         ChartSpec(
             "latency-share",
@@ -208,6 +209,7 @@ class Batching(SectionModel):
             "From arrival to last token. Dashed and ◇: static batching. Solid and ○: continuous "
             "batching. The marks are p50, p95 and p99.",
             wide=True,
+            alone=True,
         ),
     )
     assumptions = (

@@ -116,12 +116,22 @@ class Caveats(SectionModel):
         Control("quoted_batch", "Decode batch", "", log_stops(1, 512, 2), more=True),
     )
     presets = (
-        Preset("measured A100 kernels", {**_PLAIN, **kernel_choices(), "quoted_batch": 32}),
-        Preset("back to the floor", {"overhead": 0, "compute": 100, "bandwidth": 100}),
-        Preset("at reading pace", {"reading_rate": 5, "played_tokens": 100}),
-        Preset("a quiet observer", {"wait_noise": 10, "salt": _OFF, "known_prefix": 2048}),
-        Preset("salted", {"salt": _ON, "salt_groups": 10, "known_prefix": 2048}),
-        Preset("near overload", {"stream_rate": 8, "known_prefix": 2048, "salt": _OFF}),
+        Preset(
+            "measured A100 kernels",
+            {**_PLAIN, **kernel_choices(), "quoted_batch": 32},
+            "own-band",
+        ),
+        Preset("back to the floor", {"overhead": 0, "compute": 100, "bandwidth": 100}, "own-band"),
+        Preset("at reading pace", {"reading_rate": 5, "played_tokens": 100}, "player"),
+        Preset(
+            "a quiet observer",
+            {"wait_noise": 10, "salt": _OFF, "known_prefix": 2048},
+            "side-channel",
+        ),
+        Preset("salted", {"salt": _ON, "salt_groups": 10, "known_prefix": 2048}, "side-channel"),
+        Preset(
+            "near overload", {"stream_rate": 8, "known_prefix": 2048, "salt": _OFF}, "side-channel"
+        ),
     )
     charts = (
         ChartSpec(

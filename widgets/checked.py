@@ -55,11 +55,13 @@ class Checked(SectionModel):
         ),
     )
     presets = (
-        Preset("the reference", {"fault": SOUND, "claim_seed": SEED, "sweep_slots": SLOTS}),
-        Preset("another seed", {"claim_seed": 2024}),
+        Preset(
+            "the reference", {"fault": SOUND, "claim_seed": SEED, "sweep_slots": SLOTS}, "claims"
+        ),
+        Preset("another seed", {"claim_seed": 2024}, "claims"),
         Preset("a fault it misses", {"fault": "unchained hash"}),
         Preset("a fault it catches", {"fault": "acceptance off by one"}),
-        Preset("one slot: ties", {"sweep_slots": 1}),
+        Preset("one slot: ties", {"sweep_slots": 1}, "latencies"),
     )
     charts = (
         ChartSpec(

@@ -204,8 +204,8 @@ def _build_matrix() -> Chart:
 def _build_sweep() -> Chart:
     chart = Chart(
         "latencies",
-        x_label="static batching, mean latency in steps",
-        y_label="continuous batching, mean latency in steps",
+        x_label="static: mean latency in steps",
+        y_label="continuous: mean latency in steps",
         x_range=(0, 200),
         y_range=(0, 200),
         height=SWEEP_HEIGHT,

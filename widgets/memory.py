@@ -382,7 +382,10 @@ class MemoryView(SectionView):
             words, line = shares.lines[i] if i < len(shares.lines) else ("", empty)
             columns[column] = _drawn(line)
             if words and np.isfinite(columns[column][3]):
-                names.append((float(_CONTEXTS[3]), float(columns[column][3]), words.split(",")[0]))
+                # The last line is named below, where no other line crosses its name.
+                height = float(columns[column][3])
+                height = max(1.5, 0.08 * height) if column == "c" else height
+                names.append((float(_CONTEXTS[3]), height, words.split(",")[0]))
         top = max((np.nanmax(c) for c in columns.values() if np.isfinite(c).any()), default=1.0)
         tallest = np.nanmax(
             [np.nanmax(columns[c]) for c in ("a", "b", "c", "now") if np.isfinite(columns[c]).any()]

@@ -16,6 +16,7 @@ from panel.io.resources import LOCAL_DIST
 from widgets import prose, theme
 from widgets.card import STATIC, component_script, read_static
 from widgets.glossary import glossary_html, link_terms, load_glossary
+from widgets.present import in_units
 from widgets.scenario import ScenarioModel
 from widgets.session import Session
 
@@ -114,12 +115,19 @@ def build(query: bytes, cookies: dict[str, str]) -> pn.Template:
 
 def _variables(session: Session) -> dict[str, Any]:
     layout = session.layout
-    pages = [p for p in rendered_pages() if layout.mode != "embed" or p.slug == layout.section]
+    presenting = layout.mode == "present"
+    pages = [
+        page
+        for page in rendered_pages()
+        if layout.mode == "page" or (page.widget if presenting else page.slug == layout.section)
+    ]
     return {
         "page_title": TITLE,
         "page_css": page_css(),
         "page_js": read_static("page.js"),
         "component_script": component_script(),
+        "present_css": in_units(read_static("present.css")) if presenting else "",
+        "present_js": read_static("present.js") if presenting else "",
         "pages": pages,
         "layout": layout,
         "theme": session.theme,

@@ -153,6 +153,7 @@ class Paging(SectionModel):
             "The free queue",
             "New blocks are taken from the head, top left; released blocks join the tail.",
             height=QUEUE_HEIGHT,
+            alone=True,
         ),
         ChartSpec(
             "reserved",

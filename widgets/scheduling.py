@@ -219,6 +219,7 @@ class Scheduling(SectionModel):
         Preset(
             "a shared system prompt",
             {**_REFERENCE, "prefix_caching": CACHE_ON, "common_prefix": 1024, "mean_prompt": 2048},
+            "stream-waits",
         ),
         Preset(
             "overhead of 2 ms",

@@ -154,7 +154,8 @@ def render_trade_off(chart: Chart, part: PromptPart) -> None:
     ]
     overhead = quantity(part.ghost_overhead_s, "s")
     said = f"with {overhead} a step" if part.ghost_overhead_s else "without overhead"
-    names.append((*ghost[0], said, 6, 8))
+    # To the right of the budget's name, which stands at nearly the same point.
+    names.append((*ghost[0], said, 30, 8))
     put_rows(chart, "names", ("x", "y", "label", "dx", "dy"), names)
     put_rows(chart, "now", ("x", "y", "label"), [(*at, part.chosen.words) for at in now])
 

@@ -12,10 +12,11 @@ from panel.viewable import Viewer
 
 from core.units import exact, significant
 from widgets.base import SectionModel, SectionResult
-from widgets.card import Card
+from widgets.card import Component
 from widgets.figures import Chart
 from widgets.jobs import JobRunner
 from widgets.layout import Layout, refuse_locked
+from widgets.present import card_class
 from widgets.theme import Theme
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class SectionView(Viewer):
         # The boxes are there from the start and are filled later: a card whose own children
         # change would be drawn anew, and what the reader has opened would fall shut.
         self._boxes = [pn.Column(sizing_mode="stretch_width") for _ in model.charts]
-        self.card = Card(
+        self.card = card_class(self.layout)(
             spec=self._spec(),
             state={
                 "values": self._values(),
@@ -67,7 +68,7 @@ class SectionView(Viewer):
         self.card.on_msg(lambda event: self.receive(event.data))
         model.param.watch(lambda _: self.show(), "result")
 
-    def __panel__(self) -> Card:
+    def __panel__(self) -> Component:
         return self.card
 
     def build_charts(self) -> list[Chart]:
@@ -224,6 +225,7 @@ class SectionView(Viewer):
                 for preset in model.presets
                 if not self.layout.locked & set(preset.values)
             ],
+            "shows": {preset.name: preset.shows for preset in model.presets},
             "charts": [
                 {
                     "name": chart.name,
@@ -233,6 +235,7 @@ class SectionView(Viewer):
                     "height": chart.height,
                     "wide": chart.wide,
                     "open_table": chart.open_table,
+                    "alone": chart.alone,
                 }
                 for chart in model.charts
             ],

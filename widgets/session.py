@@ -9,9 +9,10 @@ from typing import Any, cast
 
 import panel as pn
 
-from widgets.bar import ScenarioBar, bar_values, found_in_config
+from widgets.bar import bar_values, found_in_config
 from widgets.base import Job, SectionModel
 from widgets.layout import LAYOUT_NAMES, read_layout, refuse_locked
+from widgets.present import bar_class
 from widgets.scenario import DEFAULTS, ScenarioModel
 from widgets.section import UNEXPECTED, SectionView
 from widgets.share import format_state, parse_query, parse_state
@@ -55,7 +56,8 @@ class Session:
         self.views: dict[str, SectionView] = {}
         self.boxes = {slug: pn.Column(sizing_mode="stretch_width") for slug in sections}
         notices = problems + self._restore(pairs)
-        self.bar = ScenarioBar(self.layout, state={"theme": self.theme, "notices": notices})
+        state = {"theme": self.theme, "notices": notices}
+        self.bar = bar_class(self.layout)(self.layout, state=state)
         self.bar.on_msg(lambda event: self.receive(event.data))
         self._sync()
 
