@@ -45,6 +45,22 @@
         const { left, top } = measure.call(this.hit_area);
         return { sx: (clientX - left) / unit(), sy: (clientY - top) / unit() };
       };
+  // A tooltip lies on the page, outside of its chart: placed in units, it is put where these are.
+  const tooltip = part("models/ui/tooltip").TooltipView?.prototype;
+  const put = tooltip?._reposition;
+  if (put)
+    tooltip._reposition = function () {
+      const { el, _has_rendered: again } = this;
+      el.getBoundingClientRect = () => inUnits(el);
+      put.call(this);
+      if (!again || !el.isConnected) return;
+      this.arrow_el.style.display = "none";
+      Object.assign(el.style, { transformOrigin: "0 0", transform: `scale(${unit()})` });
+      const { width, height } = measure.call(el);
+      const within = (units, room) => `${Math.max(0, Math.min(parseFloat(units) * unit(), room))}px`;
+      el.style.left = within(el.style.left, innerWidth - width);
+      el.style.top = within(el.style.top, innerHeight - height);
+    };
   const grid = Object.getOwnPropertyDescriptor(window, "devicePixelRatio");
   Object.defineProperty(window, "devicePixelRatio", { configurable: true, get: () => grid.get.call(window) * unit() });
   // A tall chart is shown part by part; names of rows outside the part are left out.
@@ -120,8 +136,8 @@
     if (player) found.push({ kind: "player", names: ["player"] });
     const covers = ({ names }) => names.some((name) => spec.prediction.covers.includes(name));
     const first = found.find(covers) ?? found[0];
-    // Rows of text go below a chart that would stand alone.
-    const single = stripped() && found.find(({ kind, names, parts }) => kind === "charts" && names.length === 1 && !parts);
+    // A row of text goes below a chart that would stand alone, unless it has controls of its own.
+    const single = stripped() && !spec.controls.some((control) => control.with_strips) && found.find(({ kind, names, parts }) => kind === "charts" && names.length === 1 && !parts);
     if (single) single.strips = true;
     const extra = stripped() && !single ? [{ kind: "strips", names: [], strips: true }] : [];
     return [first, ...found.filter((one) => one !== first), ...extra, { kind: "numbers", names: [] }];
@@ -288,7 +304,8 @@
     if (page.hasAttribute("data-blank")) return page.removeAttribute("data-blank");
     if (here()?.fold()) return;
     // A field first takes back what was typed into it, in its own listener.
-    if (focused instanceof Element && focused.matches(OWNERS)) return setTimeout(() => focused.blur());
+    if (focused instanceof Element && focused.matches(OWNERS))
+      return focused.matches("[type=text], textarea") ? setTimeout(() => focused.blur()) : focused.blur();
     if (page.hasAttribute("data-bar")) return page.removeAttribute("data-bar");
     if (more()?.open) return toggleMore();
     leave();

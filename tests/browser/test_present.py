@@ -326,7 +326,9 @@ def test_a_bad_link_is_named_on_the_screen(open_page: Open) -> None:
 def test_the_page_has_a_button_that_presents_what_is_read(open_page: Open) -> None:
     page = open_page("?batch=64").page
     bring(page, "memory")
-    page.locator("#scenario").get_by_role("button", name="Present").click()
+    bar = page.locator("#scenario")
+    bar.get_by_role("button", name="more").click()
+    bar.get_by_role("button", name="Present").click()
     page.wait_for_url("**present=1**")
     at(page, 2, 1)
     assert "batch=64" in page.url
