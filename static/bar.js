@@ -7,6 +7,7 @@ function renderBar({ model, view }) {
   const set = (values) => paced.set(values);
   // In a notebook's cell the page around, its address and its theme belong to somebody else.
   const inCell = spec.mode === "cell";
+  const projector = spec.mode === "present" ? window.serving.present : null;
 
   // Model: a slider over the textbook sizes beside the picker of names.
   const size = h("input", {
@@ -138,7 +139,7 @@ function renderBar({ model, view }) {
   const sentence = () =>
     `${words("model")} on ${state.values.devices.value} × ${words("device")}, weights ${words("weights")}, cache ${words("cache")}`;
   const paintFold = () => {
-    window.serving.present?.scenario(sentence());
+    projector?.scenario(sentence());
     if (!fold) return;
     document.getElementById("fold-words").textContent = sentence();
     if (state.notices.length) { fold.hidden = false; fold.open = true; }
@@ -163,7 +164,7 @@ function renderBar({ model, view }) {
       h("div", { class: "notice" }, h("span", {}, text),
         h("button", { type: "button", "aria-label": "Dismiss", onclick: () => send({ dismiss: i }) }, "×"))));
     paintFold();
-    if (state.notices.length) window.serving.present?.notice();
+    if (state.notices.length) projector?.notice();
   };
   let lastFound = "";
   const paintFound = () => {
@@ -202,7 +203,7 @@ function renderBar({ model, view }) {
       const url = new URL(location.href);
       const keep = ["theme", "section", "embed", "present", "lock", "hide"].filter((name) => url.searchParams.has(name))
         .map((name) => `${name}=${encodeURIComponent(url.searchParams.get(name))}`);
-      url.search = [window.serving.present?.pinned() ?? state.query, ...keep].filter(Boolean).join("&");
+      url.search = [projector?.pinned() ?? state.query, ...keep].filter(Boolean).join("&");
       if (url.href !== location.href) history.replaceState(history.state, "", url);
       const whole = document.getElementById("whole");
       if (whole) whole.href = `?${state.query}`;
@@ -242,7 +243,7 @@ function renderBar({ model, view }) {
     removeEventListener("popstate", back);
     removeEventListener("scroll", foldAway);
   });
-  window.serving.present?.bar({
+  projector?.bar({
     send, query: () => state.query, flip: () => setTheme(state.theme === "dark" ? "light" : "dark", true),
   });
   update(state.values);

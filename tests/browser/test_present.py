@@ -140,6 +140,8 @@ def test_going_back_applies_the_preset_before_and_leaving_them_brings_back_what_
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".demo:visible")).to_have_text("one user")
     expect(entry).to_have_value("1")
+    page.wait_for_timeout(400)
+    assert "batch=7" in page.url, "a reload comes back to where the presets began"
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".demo:visible")).to_have_count(0)
     expect(entry).to_have_value("7")
