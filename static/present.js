@@ -189,6 +189,7 @@
     card.root.dataset.screen = shown.kind;
     card.root.dataset.verdict = now.kind === "look" && now.screen === 0;
     card.root.dataset.full = Boolean(shown.parts);
+    card.root.dataset.roomy = card.charts.some((chart) => chart.alone && shown.names.includes(chart.name));
     card.root.dataset.strips = Boolean(shown.strips);
     card.root.dataset.captions = captions;
     // The strip has room for four readouts: those that the prediction asks about first.
@@ -235,15 +236,22 @@
   // A preset always starts from the state before the first of them, so that its screen is the same
   // whichever way it is reached; beyond the presets that state is back.
   const leavePresets = () => {
-    if (before !== null) bar.send({ query: before });
+    if (before === null) return;
+    bar.send({ query: before });
+    back = { query: before, until: performance.now() + 5000 };
     before = null;
   };
+  // Until the server has answered, the bar still has the preset's state: whoever steps back at once
+  // begins from what was asked for, unless something was changed by hand in between.
+  let back = null;
+  const present = () => (back && performance.now() < back.until ? back.query : bar.query());
+  addEventListener("input", () => { back = null; }, true);
   const enter = () => {
     const now = current();
     screen = now.screen ?? 0;
     if (now.kind !== "question") reveal();
     if (now.kind === "preset") {
-      if (before === null) before = bar.query();
+      if (before === null) before = present();
       else bar.send({ query: before });
       here().send({ preset: now.name });
     } else leavePresets();
@@ -276,7 +284,7 @@
     arrange(card, screen, current());
   };
   const reset = () => {
-    before = null;
+    before = back = null;
     bar?.send({ reset: true });
     if (current().kind === "preset") step = 1;
     screen = current().screen ?? 0;

@@ -147,6 +147,16 @@ def test_going_back_applies_the_preset_before_and_leaving_them_brings_back_what_
     expect(entry).to_have_value("7")
 
 
+def test_hasty_keys_lose_nothing(open_page: Open) -> None:
+    page = present(open_page, "&batch=7")
+    at(page, 1, 1)
+    for key in (*["ArrowRight"] * 7, "PageUp", "ArrowLeft", "ArrowRight", "Home"):
+        page.keyboard.press(key)
+    at(page, 1, 1)
+    page.wait_for_timeout(500)
+    expect(card(page, SLUGS[0]).locator("[data-entry=batch]")).to_have_value("7")
+
+
 @pytest.mark.parametrize("size", SIZES, ids=["720p", "1080p"])
 def test_every_step_of_every_section_fits_the_screen(
     open_page: Open, size: tuple[int, int]
