@@ -37,6 +37,7 @@ MAX_PROMPT = MAX_CONTEXT = 131_072
 MAX_DECODING = 512
 MAX_REQUESTS = 1_000_000
 FILE_LIMIT = 10_000_000
+KNOWN_SWEEPS = 64
 
 CHUNKS, WHOLE = "chunks", "whole"
 CACHE_OFF, CACHE_ON = "off", "on"
@@ -298,6 +299,7 @@ class Scheduling(SectionModel):
         self._prompted: PromptPart | None = None
         self._served: tuple[Plan, Outcome] | None = None
         self._swept: tuple[Plan, Sweeps] | None = None
+        self._known_sweeps: dict[Plan, Sweeps] = {}
         self._judged: Targets | None = None
         super().__init__(scenario, **params)
 
@@ -327,6 +329,7 @@ class Scheduling(SectionModel):
         shown: Shown = result.data
         self._served, self._judged = (shown.plan, shown.served), shown.targets
         self._swept = (shown.plan.sweep, shown.sweeps) if shown.sweeps else None
+        self._remember()
         if self._arriving is not None and shown.plan.source is self._arriving:
             self._trace, self._arriving = self._arriving, None
             if self.stream_from == DRAWN:  # dropping a file chooses it
@@ -346,11 +349,15 @@ class Scheduling(SectionModel):
         prompted = self._prompted = prompt_part(question) if moved else self._prompted
         plan, targets = self._plan(), self._targets()
         # What the reader moves is answered at once; the rest follows from a job.
-        if self._served is None:
+        last = self._served[0] if self._served else None
+        same = last is not None and last.scenario == plan.scenario
+        if last is None:
             self._run(plan.quickly)
-        elif plan.is_quick and not moved and self._served[0] != plan:
+        elif plan.is_quick and last != plan and (same or not moved):
             self._run(plan)
         served_plan, served = self._served
+        if plan.sweep in self._known_sweeps:
+            self._swept = (plan.sweep, self._known_sweeps[plan.sweep])
         swept_plan, sweeps = self._swept or (None, None)
         # A stream that is still the last one is held against the targets that it was run for.
         self._judged = self._judged if served_plan != plan and self._judged else targets
@@ -359,6 +366,15 @@ class Scheduling(SectionModel):
             return _result(shown)
         job = _job(prompted, plan, targets, self._served, self._swept)
         return _result(shown, then=job)
+
+    def _remember(self) -> None:
+        """A slider that comes back to a budget finds its load sweep done."""
+        if self._swept is None or not isinstance(self._swept[0].source, Drawn):
+            return
+        plan, sweeps = self._swept
+        self._known_sweeps[plan] = sweeps
+        if len(self._known_sweeps) > KNOWN_SWEEPS:
+            del self._known_sweeps[next(iter(self._known_sweeps))]
 
     def _run(self, plan: Plan) -> None:
         outcome = serve(plan, lambda _: True)

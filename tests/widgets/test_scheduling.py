@@ -283,19 +283,45 @@ def busy() -> tuple[Scheduling, Held]:
     return section, held
 
 
-def test_a_budget_moves_the_prompt_at_once_and_the_last_stream_stays(
+def test_a_budget_moves_prompt_and_stream_at_once_and_the_load_sweep_by_a_job(
     busy: tuple[Scheduling, Held],
 ) -> None:
     section, held = busy
     before = section.result
     section.apply({"budget": 512})
     assert shown(section, "ttft") == "240 ms"
+    assert section.result.data.served[0].budget == 512
+    assert section.result.data.sweeps is before.data.sweeps
+    section.job_done(held.jobs[0].work(lambda _: True))
+    assert section.result.data.sweeps[0].budget == 512
+    assert shown(section, "ttft") == "240 ms"
+
+
+def test_a_budget_that_was_there_before_needs_no_job(busy: tuple[Scheduling, Held]) -> None:
+    section, held = busy
+    start = section.result.data.sweeps
+    section.apply({"budget": 512})
+    section.job_done(held.jobs[0].work(lambda _: True))
+    there = section.result.data.sweeps
+    section.apply({"budget": 2048})
+    assert section.result.data.sweeps is start
+    section.apply({"budget": 512})
+    assert section.result.data.sweeps is there
+    assert section.result.then is None
+
+
+def test_another_model_moves_the_prompt_at_once_and_the_last_stream_stays(
+    busy: tuple[Scheduling, Held],
+) -> None:
+    """Both budgets' runs are new then, at every position of a slider that moves all sections."""
+    section, held = busy
+    before = section.result
+    section.scenario = Scenario(MODELS["14B"], DEVICES["A100"])
+    assert shown(section, "ttft") != before.readout("ttft").number
     assert section.result.data.served is before.data.served
     assert section.result.readout("goodput") == before.readout("goodput")
     section.job_done(held.jobs[0].work(lambda _: True))
-    assert section.result.data.served[0].budget == 512
-    assert section.result.data.sweeps[0].budget == 512
-    assert shown(section, "ttft") == "240 ms"
+    assert section.result.data.served is not before.data.served
 
 
 def test_an_arrival_rate_moves_the_stream_at_once_and_needs_no_job(
