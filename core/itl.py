@@ -127,8 +127,8 @@ class ItlDistribution:
         width = (worst - least) / _CELLS
         if width < 4 * np.spacing(worst):
             return self._values_at(ranks, float(np.nextafter(least, -np.inf)), worst)
-        first_cell = np.clip((self.first_s - least) / width, 0, _CELLS - 1).astype(np.int64)
-        last_cell = np.clip((last - least) / width, 0, _CELLS - 1).astype(np.int64)
+        first_cell = np.clip((self.first_s - least) / width, 0, _CELLS - 1).astype(np.intp)
+        last_cell = np.clip((last - least) / width, 0, _CELLS - 1).astype(np.intp)
         starts = np.cumsum(np.bincount(first_cell, sizes, _CELLS)).astype(np.int64)
         ends = np.cumsum(np.bincount(last_cell, sizes, _CELLS)).astype(np.int64)
         lows = np.searchsorted(starts, ranks, side="right")
@@ -165,7 +165,7 @@ class ItlDistribution:
                 start, low, ranks = split, middle, ranks - below
             else:
                 break
-        count = stop - start
+        count = (stop - start).astype(np.intp)
         run = np.repeat(np.arange(count.size), count)
         nth = np.arange(run.size) - np.repeat(np.cumsum(count) - count - start, count)
         values = self.first_s[run] + self.growth_s[run] * nth

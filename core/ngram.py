@@ -198,17 +198,18 @@ def fit(corpus: Corpus, order: int = MAX_ORDER) -> NGram:
     for length in range(longest):
         codes = history * size + corpus.ids[length:]
         grams, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
-        starts = np.searchsorted(grams, np.arange(histories + 1) * size)
+        starts = np.searchsorted(grams, np.arange(histories + 1, dtype=np.int64) * size)
+        history_of = (grams // size).astype(np.intp)
         levels.append(
             _Level(
                 grams=dict(zip(grams.tolist(), range(grams.size), strict=True)),
                 starts=starts,
                 tokens=grams % size,
                 counts=counts.astype(np.float64),
-                totals=np.bincount(grams // size, counts, minlength=histories).astype(np.float64),
+                totals=np.bincount(history_of, counts, minlength=histories).astype(np.float64),
             )
         )
-        history, histories = numbers[:-1], grams.size
+        history, histories = numbers[:-1].astype(np.int64), grams.size
     base = np.zeros(size)
     base[levels[0].tokens] = levels[0].counts
     base = (base + 1.0) / (corpus.ids.size + size)

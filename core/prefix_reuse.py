@@ -129,7 +129,7 @@ def prefix_reuse(
         ids = np.fromiter(itertools.chain.from_iterable(requests), np.int64, lengths.sum())
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"requests must list whole numbers below 2^63 ({error})") from error
-    request = np.repeat(np.arange(len(lengths)), lengths)
+    request = np.repeat(np.arange(len(lengths)), lengths.astype(np.intp))
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))[request]
     left = prompts.astype(np.int64)[request] - block * (np.arange(len(ids)) - starts)
     needed, distinct = _needed(ids, starts, request)

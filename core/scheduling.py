@@ -104,7 +104,7 @@ class Schedule:
         log = self.log
         begin = int(np.searchsorted(log.start, log.first_token[which]))
         end = int(np.searchsorted(log.start, log.finish[which]))
-        run = np.repeat(np.arange(begin, end), log.steps[begin:end])
+        run = np.repeat(np.arange(begin, end), log.steps[begin:end].astype(np.intp))
         nth = np.concatenate([[0], *(np.arange(n) for n in log.steps[begin:end])])[1:]
         gap = log.first[run] + log.growth[run] * nth
         time = log.start[run] + (nth + 1) * log.first[run] + log.growth[run] * (nth + 1) * nth / 2
