@@ -13,8 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from core.json_depth import nested_beyond
+
 MAX_BYTES = 25_000_000
 MAX_ROWS = 1_000_000
+_MAX_DEPTH = 50
 
 _KNOWN = {
     "arrival": (
@@ -174,6 +177,8 @@ def _jsonl(text: str) -> TraceTable:
     for line, content in enumerate(text.split("\n"), start=1):
         if not content.strip():
             continue
+        if nested_beyond(content, _MAX_DEPTH):
+            raise ValueError(f"line {line} is nested more than {_MAX_DEPTH} levels deep")
         try:
             row = json.loads(content)
         except (ValueError, RecursionError) as error:

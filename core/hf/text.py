@@ -6,6 +6,7 @@ import json
 import math
 
 from core.hf.keys import refusal, shown
+from core.json_depth import nested_beyond
 
 MAX_FILE_BYTE = 1_000_000
 """No published config.json comes near this size."""
@@ -24,8 +25,11 @@ def load_object(text: str | bytes) -> dict[str, object]:
     Raises `ValueError` for what is empty, larger, not UTF-8, not JSON (with line and column), not
     an object, nested absurdly deep, or holds NaN, an infinite number or one key twice.
     """
+    decoded = _decoded(text)
+    if nested_beyond(decoded, _MAX_DEPTH):
+        raise ValueError(_TOO_DEEP)
     try:
-        config = json.loads(_decoded(text), object_pairs_hook=_unique, parse_int=_whole)
+        config = json.loads(decoded, object_pairs_hook=_unique, parse_int=_whole)
     except json.JSONDecodeError as error:
         raise ValueError(
             f"The file is not JSON: {error.msg} at line {error.lineno}, column {error.colno}. "
