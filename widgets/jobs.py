@@ -1,4 +1,4 @@
-"""Work longer than a slider's patience: in a thread, with progress, and easily given up."""
+"""Work longer than a slider's patience: beside the page, with progress, and easily given up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import panel as pn
 
@@ -21,14 +21,56 @@ START_AFTER_S = 0.06
 """What is on its way to the page goes first, and a slider that moves on needs no work at all."""
 
 
+class Workplace(Protocol):
+    """Where jobs run: in threads of a server, or in turns where there is one thread only."""
+
+    def serves(self, document: Any) -> bool:
+        """Whether somebody looks at this document, whom a job would keep waiting."""
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Begin `work` a moment from now."""
+
+    def call(self, document: Any, callback: Callable[[], None]) -> None:
+        """Have `callback` change the document, from within `work`."""
+
+    def breathe(self) -> None:
+        """Let others have a turn, from within `work`."""
+
+
+class Threads:
+    """A thread for each job, which tells the document through the server's event loop."""
+
+    def serves(self, document: Any) -> bool:
+        """Whether a reader's session is behind the document; a test has none."""
+        return document.session_context is not None
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Begin in a new thread."""
+
+        def run() -> None:
+            time.sleep(START_AFTER_S)
+            work()
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def call(self, document: Any, callback: Callable[[], None]) -> None:
+        """Hand the callback to the document's own thread."""
+        document.add_next_tick_callback(callback)
+
+    def breathe(self) -> None:
+        """Let the server's own thread have a turn."""
+        time.sleep(0)
+
+
 class JobRunner:
     """Runs one job at a time for one card; a newer job, or a cancel, makes the older one stop.
 
     `on_progress(fraction, text)` and `on_done(result)` are called on the document's own thread;
     `on_done` gets the result, the `ValueError` with which the job refused, or None where it failed
-    and was logged. Without a session (in a test, or where there are no threads) the job is done at
-    once.
+    and was logged. Where nobody looks (in a test) the job is done at once.
     """
+
+    workplace: ClassVar[Workplace] = Threads()
 
     def __init__(
         self,
@@ -45,14 +87,13 @@ class JobRunner:
         if job is None:
             return
         document = pn.state.curdoc
-        if document is None or document.session_context is None:
+        if document is None or not self.workplace.serves(document):
             self._on_done(_outcome(job, lambda _: True))
             return
         self._on_progress(0.0, job.text)
-        threading.Thread(target=self._work, args=(job, document), daemon=True).start()
+        self.workplace.start(partial(self._work, job, document))
 
     def _work(self, job: Job, document: Any) -> None:
-        time.sleep(START_AFTER_S)
         if self._current is not job:
             return
         told = time.monotonic()
@@ -61,12 +102,12 @@ class JobRunner:
             nonlocal told
             if time.monotonic() - told > TELL_EVERY_S:
                 told = time.monotonic()
-                document.add_next_tick_callback(partial(self._tell, job, fraction))
-                time.sleep(0)  # let the server's own thread have a turn
+                self.workplace.call(document, partial(self._tell, job, fraction))
+                self.workplace.breathe()
             return self._current is job
 
         outcome = _outcome(job, report)
-        document.add_next_tick_callback(partial(self._finish, job, outcome))
+        self.workplace.call(document, partial(self._finish, job, outcome))
 
     def _tell(self, job: Job, fraction: float) -> None:
         if self._current is job:
