@@ -1,4 +1,4 @@
-# make serve: the page.   make test: every check.   make bench: timings.
+# make serve: the page.   make site: a folder for any static host.   make test: every check.   make bench: timings.
 # Works on a fresh clone with Python 3.11 to 3.13 and nothing else installed.
 
 PORT ?= 5006
@@ -7,11 +7,15 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for v in python3.13 python3.12 python3.11 python3 python; do \
 	command -v $$v >/dev/null 2>&1 && $$v -c 'import sys; sys.exit(not (3,11) <= sys.version_info[:2] < (3,14))' 2>/dev/null && echo $$v && break; done)
 
-.PHONY: serve test check bench clean
+.PHONY: serve site test check bench clean
 
 serve: $(VENV)/run.done
 	@echo "Serving on http://localhost:$(PORT)/app  (stop with Ctrl-C)"
 	@$(BIN)/panel serve app.py --port $(PORT) --static-dirs assets=static
+
+# make site OFFLINE=1: with Python for the browser in the folder too, instead of from its CDN.
+site: $(VENV)/run.done
+	@$(BIN)/python -m widgets.site $(if $(OFFLINE),--offline)
 
 test: check
 	$(BIN)/python -m pytest
@@ -39,4 +43,4 @@ $(VENV)/test.done: requirements.txt tests/requirements.txt tests/browser/find_ch
 	@touch $@ $(VENV)/run.done
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) dist .cache

@@ -1,6 +1,6 @@
 
 function renderBar({ model, view }) {
-  const spec = model.spec;
+  const spec = { ...model.spec, ...window.servingStandIn };
   const state = latestState(model);
   const send = (message) => model.send_msg(message);
   const paced = pacedSender(send);

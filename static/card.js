@@ -1,6 +1,6 @@
 
 function renderCard({ model, el, view }) {
-  const spec = model.spec;
+  const spec = { ...model.spec, ...window.servingStandIn };
   const state = latestState(model);
   const send = (message) => model.send_msg(message);
   const paced = pacedSender(send);

@@ -101,19 +101,31 @@ def build(query: bytes, cookies: dict[str, str]) -> pn.Template:
     remembered = cookies.get("theme", "light")
     start = cast("theme.Theme", remembered if remembered in theme.THEMES else "light")
     session = Session(section_classes(), query, start)
-    template = pn.Template(read_static("page.html"))
-    template.add_panel("scenario", session.bar)
-    layout = session.layout
-    session.bring(layout.section or next(iter(session.models)))
-    for slug, box in session.boxes.items():
-        if layout.mode != "embed" or slug == layout.section:
-            template.add_panel(slug.replace("-", "_"), box)
-    for name, value in _variables(session).items():
+    session.bring(session.layout.section or next(iter(session.models)))
+    template = with_roots(session, read_static("page.html"))
+    for name, value in variables(session).items():
         template.add_variable(name, value)
     return template
 
 
-def _variables(session: Session) -> dict[str, Any]:
+def with_roots(session: Session, html: str) -> pn.Template:
+    """A template with the bar and the place of each section that the layout shows."""
+    template = pn.Template(html)
+    template.add_panel("scenario", session.bar)
+    layout = session.layout
+    for slug, box in session.boxes.items():
+        if layout.mode != "embed" or slug == layout.section:
+            template.add_panel(root_name(slug), box)
+    return template
+
+
+def root_name(slug: str) -> str:
+    """What the template calls the place of a section."""
+    return slug.replace("-", "_")
+
+
+def variables(session: Session) -> dict[str, Any]:
+    """What the template needs besides its roots."""
     layout = session.layout
     presenting = layout.mode == "present"
     pages = [
