@@ -44,7 +44,7 @@
   };
   const wait = (name) => {
     const place = places.get(name);
-    place.append(label(name));
+    if (!document.getElementById("failed")) place.append(label(name));
     if (standsIn) draw(name).catch((error) => console.warn(`no chart drawn ahead for ${name}: ${error}`));
     else place.append(element("div", { class: "waiting" }));
   };
