@@ -9,7 +9,7 @@ import pytest
 from widgets.bar import ScenarioBar
 from widgets.card import Card, read_static
 from widgets.layout import Layout
-from widgets.page import _variables, section_classes
+from widgets.page import section_classes, variables
 from widgets.present import PresentBar, PresentCard, bar_class, card_class, in_units
 from widgets.session import Session
 
@@ -42,10 +42,10 @@ def test_only_a_presentation_gets_its_own_card_and_bar() -> None:
 
 
 def test_a_presentation_has_the_sections_with_a_widget_and_the_page_no_code_of_it() -> None:
-    presented = _variables(Session(section_classes(), "present=1", "light"))
+    presented = variables(Session(section_classes(), "present=1", "light"))
     assert [page.slug for page in presented["pages"]] == list(section_classes())
     assert "ArrowRight" in presented["present_js"]
-    whole = _variables(Session(section_classes(), "", "light"))
+    whole = variables(Session(section_classes(), "", "light"))
     assert whole["present_js"] == whole["present_css"] == ""
     assert len(whole["pages"]) > len(presented["pages"])
 
