@@ -29,6 +29,7 @@ class Reader:
 
     def __init__(self, socket: WebSocketClientConnection) -> None:
         self._socket = socket
+        socket.protocol.set_nodelay(True)  # as browsers do
         self._card = ""
         self._sent = 0
         self.latencies_ms: list[float] = []
