@@ -23,6 +23,7 @@ from widgets.session import Session
 log = logging.getLogger(__name__)
 
 TITLE = "Serving language models from scratch"
+PRESENT_SCRIPTS = ("present-scale.js", "present.js")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ def variables(session: Session) -> dict[str, Any]:
         "page_js": read_static("page.js"),
         "component_script": component_script(),
         "present_css": in_units(read_static("present.css")) if presenting else "",
-        "present_js": read_static("present.js") if presenting else "",
+        "present_js": "\n".join(map(read_static, PRESENT_SCRIPTS)) if presenting else "",
         "pages": pages,
         "layout": layout,
         "theme": session.theme,

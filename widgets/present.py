@@ -2,7 +2,7 @@
 
 The screen is thought of as 924 × 520 units, whatever its pixels, and a style sheet's `px` become
 such units. At 1280 × 720 a unit is 1.385 pixels: labels of 13 px are 18 px there, 27 px at
-1920 × 1080, and equally large on the wall. `static/present.js` scales the charts likewise.
+1920 × 1080, and equally large on the wall. `static/present-scale.js` scales the charts likewise.
 """
 
 from __future__ import annotations
