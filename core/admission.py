@@ -56,6 +56,7 @@ class Admission:
         "context",
         "emitting",
         "final_byte",
+        "final_token",
         "finishing",
         "fits_until",
         "head",
@@ -110,6 +111,7 @@ class Admission:
         self.safe_byte = inf if room is None else room.safe_byte
         self.tail_byte = 0.0 if room is None else (room.block_token - 1) * terms.cache_byte
         final_token = stream.prompt_token + stream.output_token
+        self.final_token: list[int] = final_token.tolist()
         final_byte = self.tail_byte + terms.state_byte + terms.cache_byte * final_token
         self.final_byte: list[float] = [*np.asarray(final_byte).tolist(), 0.0]
         self.commit, self.fits_until = 0.0, 0
@@ -148,7 +150,7 @@ class Admission:
         if self.step + steps <= self.fits_until:
             return steps
         growth_byte = self.terms.cache_byte * (steps - 1) * self.batch
-        if self._used_at_most() + growth_byte <= self.safe_byte:
+        if self._used()[1] + growth_byte <= self.safe_byte:
             return steps
         assert self.room is not None
         fits = self.room.grow(self._growing(), self._prefilling(), steps)
@@ -225,11 +227,15 @@ class Admission:
     def _admit(self, request: int, target: int) -> int:
         """Admit the front of the queue; returns where its prefill starts, or −1 if it cannot."""
         offset = 0
-        need_byte = self.terms.state_byte + self.terms.cache_byte * target + self.tail_byte
-        if (
-            self.commit + self.final_byte[request] > self.safe_byte
-            and self._used_at_most() + need_byte > self.safe_byte
-        ):
+        need_byte = self.terms.state_byte + self.terms.cache_byte * target
+        if self.commit + self.final_byte[request] > self.safe_byte:
+            least, most = self._used()
+            if least + need_byte > self.safe_byte:
+                return -1
+            close = most + need_byte + self.tail_byte > self.safe_byte
+        else:
+            close = False
+        if close:
             assert self.room is not None
             held = [context for _, context in self._growing()] + self._prefilling()
             offset = self.room.admit(request, target, held)
@@ -249,25 +255,26 @@ class Admission:
 
     def _growing(self) -> list[tuple[int, int]]:
         """(request, context in the next step) of everybody decoding."""
-        prompt, output, bits, mask = self.prompt, self.output, self.bits, (1 << self.bits) - 1
-        growing = []
-        for key in self.finishing:
-            request = key & mask
-            left = (key >> bits) - self.step
-            growing.append((request, prompt[request] + output[request] - left))
-        return growing
+        bits, mask, final, step = self.bits, (1 << self.bits) - 1, self.final_token, self.step
+        return [(key & mask, final[key & mask] - (key >> bits) + step) for key in self.finishing]
 
     def _prefilling(self) -> list[int]:
         """Tokens that requests still in prefill have reserved, those ending in this step too."""
         ending = [self.prompt[i] + self.kept.get(i, (0, 0.0))[0] for i in self.emitting]
         return [item[2] for item in self.pending] + ending
 
-    def _used_at_most(self) -> float:
-        """No less than the bytes in use in the next step; cheap where it need not be exact."""
+    def _used(self) -> tuple[float, float]:
+        """No more and no less than the bytes in use in the next step; cheap, so not exact.
+
+        Nothing can be said from below where tokens are shared or fall out of a window.
+        """
         reserved = self._prefilling()
+        held = self.batch + len(reserved)
         tokens = self.context + sum(reserved)
-        each = self.terms.state_byte + self.tail_byte
-        return self.terms.cache_byte * tokens + each * (self.batch + len(reserved))
+        least = self.terms.cache_byte * tokens + self.terms.state_byte * held
+        most = least + self.tail_byte * held
+        counted = self.terms.plain and self.room is not None and not self.room.follows
+        return (least if counted else -inf), most
 
     def _preempt(self) -> None:
         """Drop the request that was admitted last, and put it at the front of the queue."""
