@@ -149,10 +149,23 @@ function renderCard({ model, el, view }) {
     if (fresh === lastStrips) return;
     lastStrips = fresh;
     beside.hidden = !rows.length;
-    strips.replaceChildren(...rows.map((row) =>
-      h("div", { class: "strip", role: "group", "aria-label": row.label }, h("span", { class: "name" }, row.label),
-        h("span", { class: "items", tabindex: 0 }, ...row.items.map(([text, kind]) =>
-          h("span", { class: `item ${kind}`, title: `${MARKS[kind] ?? ""}${text}` }, text))))));
+    // What stays is left alone: a hundred new nodes would be styled anew before the charts are painted.
+    while (strips.children.length > rows.length) strips.lastChild.remove();
+    rows.forEach((row, i) => {
+      const strip = strips.children[i] ?? strips.appendChild(
+        h("div", { class: "strip", role: "group" }, h("span", { class: "name" }), h("span", { class: "items", tabindex: 0 })));
+      const [name, items] = strip.children;
+      strip.setAttribute("aria-label", row.label);
+      setText(name, row.label);
+      while (items.children.length > row.items.length) items.lastChild.remove();
+      row.items.forEach(([text, kind], j) => {
+        const item = items.children[j] ?? items.appendChild(h("span"));
+        setText(item, text);
+        if (item.className !== `item ${kind}`) item.className = `item ${kind}`;
+        const title = `${MARKS[kind] ?? ""}${text}`;
+        if (item.title !== title) item.title = title;
+      });
+    });
   };
 
   // Summary, readouts and their arithmetic.
