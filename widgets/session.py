@@ -165,7 +165,12 @@ class Session:
 
     def _load(self, query: Any) -> None:
         """The reader went back or forward: take over the state of the address shown now."""
-        self._take_over(*parse_query(str(query)))
+        pairs, problems = parse_query(str(query))
+        # An address is no way around a lock: what is locked stays as the embedding page has it.
+        locked = self.layout.locked | ({"config"} if "model" in self.layout.locked else set())
+        kept = {name: value for name, value in self._start.items() if name in locked}
+        free = {name: value for name, value in pairs.items() if name not in locked}
+        self._take_over({**free, **kept}, problems)
 
     def _take_over(self, pairs: Mapping[str, str], problems: list[str]) -> None:
         self._notify(problems + self._restore(pairs))

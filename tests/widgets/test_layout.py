@@ -83,6 +83,15 @@ def test_a_locked_input_is_refused_on_the_server_too() -> None:
     assert embed.model.choices["model"] == "70B"
 
 
+def test_an_address_is_no_way_around_a_lock() -> None:
+    """Going back and forward sends the address, and anyone can send another one."""
+    embed = session("section=prefill-decode&embed=1&model=70B&batch=64&lock=model,batch")
+    embed.receive({"query": "model=1B&batch=8&context=4096"})
+    inputs = embed.models["prefill-decode"].inputs()
+    assert embed.model.choices["model"] == "70B"
+    assert (inputs["batch"], inputs["context"]) == (64, 4096)
+
+
 def test_presets_that_would_move_a_locked_input_are_not_offered() -> None:
     everything = session("section=prefill-decode&embed=1").bring("prefill-decode")
     locked = session("section=prefill-decode&embed=1&lock=batch").bring("prefill-decode")
