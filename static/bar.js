@@ -121,16 +121,10 @@ function renderBar({ model, view }) {
     take(event.dataTransfer.files[0]);
   });
 
-  // What the page that embeds a section has locked stays visible and says why it does not move.
-  const locked = new Set(spec.locked);
-  const lock = (input, key) => {
-    if (!locked.has(key)) return;
-    input.disabled = true;
-    input.title = "Set by the page that embeds this section";
-  };
+  // The slider over sizes and the file choose the model too.
   const lockAll = () => {
-    for (const input of root.querySelectorAll("[data-key]")) lock(input, input.dataset.key === "size" ? "model" : input.dataset.key);
-    lock(pick, "model");
+    for (const key of spec.locked) root.querySelectorAll(`[data-key=${key}]`).forEach(lockInput);
+    if (spec.locked.includes("model")) [size, pick].forEach(lockInput);
   };
 
   // An embedded section has the bar in a fold, which says in a line what is inside.

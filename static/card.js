@@ -272,15 +272,11 @@ function renderCard({ model, el, view }) {
     readouts, all, arithmetic, later.length ? h("div", { class: "charts below" }, ...later) : null, assumptions,
     quiet ? null : python, presets || addressed ? tools : null, addressed ? embedding.root : null);
 
-  // What the page that embeds the section has locked stays visible and says why it does not move.
   const update = (values) => {
     for (const [key, value] of Object.entries(values)) controls.get(key)?.update(value);
     for (const key of spec.locked || [])
       for (const part of root.querySelectorAll(`[data-key=${key}], [data-entry=${key}]`))
-        for (const input of [part, ...part.querySelectorAll("button")]) {
-          input.disabled = true;
-          input.title = "Set by the page that embeds this section";
-        }
+        [part, ...part.querySelectorAll("button")].forEach(lockInput);
   };
   model.on("msg:custom", (message) => {
     if (message.state) {

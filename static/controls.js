@@ -253,6 +253,12 @@ const KINDS = { choice: choiceControl, stepper: stepperControl, text: textContro
 const makeControl = (spec, onSet, onFile) =>
   (KINDS[spec.kind] || (spec.stops ? sliderControl : choiceControl))(spec, onSet, onFile);
 
+// What the page that embeds a section has locked stays visible and says why it does not move.
+const lockInput = (input) => {
+  input.disabled = true;
+  input.title = "Set by the page that embeds this section";
+};
+
 const download = (name, blob) => {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });
   document.body.append(link);

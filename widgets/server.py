@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 from bokeh.server.views.ws import WSHandler
 from panel.io.server import DocHandler
 from tornado import httputil
 from tornado.web import StaticFileHandler
+
+from widgets.card import STATIC
 
 _MARK = "_sends_at_once"
 
@@ -24,8 +25,6 @@ _MAX_ARGUMENTS = 40_000
 # Not set, anyone may.
 EMBED_SETTING = "SERVING_EMBED_ORIGINS"
 _ORIGIN = re.compile(r"https?://[\w.*-]+(:[\d*]+)?")
-
-STATIC = Path(__file__).parent.parent / "static"
 
 
 def tune() -> None:
