@@ -5,5 +5,4 @@ import panel as pn
 from widgets import page, server
 
 pn.extension(design="native")
-server.tune()
-page.serve()
+page.serve(server.tune)

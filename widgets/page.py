@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import importlib
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -147,9 +148,13 @@ def variables(session: Session) -> dict[str, Any]:
     }
 
 
-def serve() -> None:
-    """Serve one reader: the page, or a plain message where the page cannot be built."""
+def serve(prepare: Callable[[], None]) -> None:
+    """Serve one reader: the page, or a plain message where the page cannot be built.
+
+    `prepare` sets the server up first; a setting that it refuses gives the message as well.
+    """
     try:
+        prepare()
         query = pn.state.curdoc.session_context.request.arguments if pn.state.curdoc else {}
         if pn.state.curdoc:
             # Panel says this only when it renders the page. A session that the websocket makes anew

@@ -248,6 +248,21 @@ def test_a_setting_restricts_who_may_embed(browser: Browser, tmp_path: Path, set
             process.stdout.close()
 
 
+def test_a_setting_that_is_no_origin_gives_a_message_and_no_blank_page(browser: Browser) -> None:
+    port = free_port()
+    process = start_server(port, settings={"SERVING_EMBED_ORIGINS": "course.example"})
+    try:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{port}/app")
+        expect(page.get_by_text("This page could not be built")).to_be_visible()
+        context.close()
+    finally:
+        process.terminate()
+        output = process.communicate(timeout=10)[0].decode()
+    assert "SERVING_EMBED_ORIGINS lists origins" in output
+
+
 def tool(name: str) -> str:
     """A program that pip put beside this Python."""
     found = shutil.which(name, path=str(Path(sys.executable).parent))
