@@ -3,12 +3,16 @@
   // At each repaint Bokeh asks the style sheet for some 300 custom properties a figure, and writes
   // the style sheet of every glyph anew, changed or not: the browser settles its styles again and
   // again in between. No chart here is styled by properties, and the same text changes nothing.
+  // Each glyph also has an empty element behind the canvas that Bokeh keeps over what is drawn;
+  // nothing here hangs on it, so it is taken out of the layout.
   const part = (name) => window.Bokeh?.require?.(name) ?? {};
   const visual = part("core/visuals/visual").VisualProperties?.prototype;
   if (visual) visual._get_css_value = () => "";
   const sheet = part("core/dom").InlineStyleSheet?.prototype;
   const write = sheet?._update;
   if (write) sheet._update = function (css) { if (this.el.textContent !== css) write.call(this, css); };
+  const glyphs = part("models/renderers/glyph_renderer").GlyphRendererView?.prototype;
+  if (glyphs) glyphs.update_position = function () { this.position.replace(":host { display: none; }"); };
 
   const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
   const mark = () => {
