@@ -17,7 +17,7 @@ from typing import Any
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from tests.browser.conftest import free_port, start_server
+from tests.browser.conftest import running
 
 SIZES = (30, 100)
 MOVES = 10
@@ -135,12 +135,10 @@ def _memory_mb(pid: int) -> float:
 def rows() -> Iterator[tuple[str, str, str]]:
     """Classes of growing size, each on a server of its own."""
     for size in SIZES:
-        port = free_port()
-        server = start_server(port)
-        try:
-            before = _memory_mb(server.pid)
-            opened_s, latencies = asyncio.run(_class(port, size))
-            each = (_memory_mb(server.pid) - before) / size
+        with running() as server:
+            before = _memory_mb(server.process.pid)
+            opened_s, latencies = asyncio.run(_class(server.port, size))
+            each = (_memory_mb(server.process.pid) - before) / size
             ordered = sorted(latencies)
             p95 = ordered[int(0.95 * len(ordered))]
             yield f"{size} readers open at once, until all have a page", f"{opened_s:.1f} s", ""
@@ -150,8 +148,3 @@ def rows() -> Iterator[tuple[str, str, str]]:
                 "≤ 100 ms",
             )
             yield f"memory a reader, of {size}", f"{each:.1f} MB", ""
-        finally:
-            server.terminate()
-            server.wait(10)
-            if server.stdout:
-                server.stdout.close()

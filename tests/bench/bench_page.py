@@ -19,7 +19,7 @@ from tests.browser.conftest import (
     ROOT,
     bring,
     free_port,
-    start_server,
+    running,
     wait_live,
     wait_until,
 )
@@ -145,38 +145,29 @@ def plain_measure(page: Page, changes: int = 55) -> list[float]:
 
 def rows() -> Iterator[tuple[str, str, str]]:
     """Load times first, then every slider, then the plain way for the ratio."""
-    port = free_port()
-    server = start_server(port)
-    url = f"http://127.0.0.1:{port}/app"
-    try:
-        with browser() as chromium:
-            load = first_load(chromium, url)
-            for key, what, target in (
-                ("prose", "first prose painted", "≤ 0.6 s"),
-                ("chart", "first chart live", "≤ 1.2 s"),
-            ):
-                low, high = statistics.median(load[key]), max(load[key])
-                yield what, f"{low:.2f} s median, {high:.2f} s worst", target
-            weight = statistics.median(load["byte"]) / 1e6
-            yield "page weight, not compressed", f"{weight:.2f} MB", ""
-            page = open_live(chromium, url)
-            medians = []
-            for slug, key in SLIDERS:
-                latencies = paint.measure(page, f"#{slug} input[data-key={key}]")
-                medians.append(statistics.median(latencies))
-                yield f"slider → paint, {slug} {key}", paint.figures_of(latencies), TARGET
-            bring(page, "prefill-decode")
-            latencies = paint.measure(page, "#scenario input[data-key=size]")
-            yield "slider → paint, model size", paint.figures_of(latencies), TARGET
-            page.close()
-            plain = plain_latencies(chromium)
-            ratio = statistics.median(plain) / statistics.median(medians)
-            yield "the plain way (new figures)", paint.figures_of(plain), f"{ratio:.1f} × ours"
-    finally:
-        server.terminate()
-        server.wait(10)
-        if server.stdout:
-            server.stdout.close()
+    with running() as server, browser() as chromium:
+        load = first_load(chromium, server.url)
+        for key, what, target in (
+            ("prose", "first prose painted", "≤ 0.6 s"),
+            ("chart", "first chart live", "≤ 1.2 s"),
+        ):
+            low, high = statistics.median(load[key]), max(load[key])
+            yield what, f"{low:.2f} s median, {high:.2f} s worst", target
+        weight = statistics.median(load["byte"]) / 1e6
+        yield "page weight, not compressed", f"{weight:.2f} MB", ""
+        page = open_live(chromium, server.url)
+        medians = []
+        for slug, key in SLIDERS:
+            latencies = paint.measure(page, f"#{slug} input[data-key={key}]")
+            medians.append(statistics.median(latencies))
+            yield f"slider → paint, {slug} {key}", paint.figures_of(latencies), TARGET
+        bring(page, "prefill-decode")
+        latencies = paint.measure(page, "#scenario input[data-key=size]")
+        yield "slider → paint, model size", paint.figures_of(latencies), TARGET
+        page.close()
+        plain = plain_latencies(chromium)
+        ratio = statistics.median(plain) / statistics.median(medians)
+        yield "the plain way (new figures)", paint.figures_of(plain), f"{ratio:.1f} × ours"
 
 
 if __name__ == "__main__":

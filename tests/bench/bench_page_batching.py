@@ -15,7 +15,7 @@ from core.requests import Lengths, random_stream
 from core.scenario import Scenario
 from tests.bench import paint
 from tests.bench.bench_page import browser
-from tests.browser.conftest import DESKTOP, bring, free_port, start_server, wait_live
+from tests.browser.conftest import DESKTOP, bring, running, wait_live
 from widgets.batching import Batching
 
 TARGET = "≤ 40 / 70 ms"
@@ -74,29 +74,20 @@ def drop_s(card: Locator, text: str, rows: int) -> float:
 
 def rows() -> Iterator[tuple[str, str, str]]:
     """The four sliders at the reference stream, two at each other preset, then traces."""
-    port = free_port()
-    server = start_server(port)
-    url = f"http://127.0.0.1:{port}/app"
-    try:
-        with browser() as chromium:
-            page = chromium.new_page(viewport=DESKTOP)
-            for preset, query, keys in (("the reference stream", "", SLIDERS), *PRESETS):
-                open_at(page, f"{url}?{query}")
-                for key in keys:
-                    latencies = paint.measure(page, f"#continuous-batching input[data-key={key}]")
-                    yield f"batching, {preset}: {key}", paint.figures_of(latencies), TARGET
-            card = open_at(page, url)
-            for count in TRACE_ROWS:
-                text = trace_csv(count)
-                taken = drop_s(card, text, count)
-                what = f"a dropped trace, {count:,} rows, {len(text) / 1e6:.1f} MB, until shown"
-                yield what, f"{taken:.2f} s", "≤ 2 s" if count <= 20_000 else "in a job"
-            page.close()
-    finally:
-        server.terminate()
-        server.wait(10)
-        if server.stdout:
-            server.stdout.close()
+    with running() as server, browser() as chromium:
+        page = chromium.new_page(viewport=DESKTOP)
+        for preset, query, keys in (("the reference stream", "", SLIDERS), *PRESETS):
+            open_at(page, f"{server.url}?{query}")
+            for key in keys:
+                latencies = paint.measure(page, f"#continuous-batching input[data-key={key}]")
+                yield f"batching, {preset}: {key}", paint.figures_of(latencies), TARGET
+        card = open_at(page, server.url)
+        for count in TRACE_ROWS:
+            text = trace_csv(count)
+            taken = drop_s(card, text, count)
+            what = f"a dropped trace, {count:,} rows, {len(text) / 1e6:.1f} MB, until shown"
+            yield what, f"{taken:.2f} s", "≤ 2 s" if count <= 20_000 else "in a job"
+        page.close()
     yield from server_rows()
 
 

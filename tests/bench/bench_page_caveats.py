@@ -11,7 +11,7 @@ from core.models import MODELS
 from core.scenario import Scenario
 from tests.bench import paint
 from tests.bench.bench_page import TARGET, browser, open_live
-from tests.browser.conftest import free_port, start_server
+from tests.browser.conftest import running
 from widgets.caveats import Caveats
 
 SLIDERS = ("overhead", "wait_noise")
@@ -32,19 +32,11 @@ def rows() -> Iterator[tuple[str, str, str]]:
     """The view-model alone, then the sliders that move a picture."""
     for key, values in (("wait_noise", (60.0, 70.0)), ("stream_rate", (3.0, 5.0))):
         yield f"section 8 computed anew, {key}", f"{compute_ms(key, values):.1f} ms", "≤ 100 ms"
-    port = free_port()
-    server = start_server(port)
-    try:
-        with browser() as chromium:
-            page = open_live(chromium, f"http://127.0.0.1:{port}/app")
-            for key in SLIDERS:
-                latencies = paint.measure(page, f"#caveats input[data-key={key}]")
-                yield f"slider → paint, caveats {key}", paint.figures_of(latencies), TARGET
-    finally:
-        server.terminate()
-        server.wait(10)
-        if server.stdout:
-            server.stdout.close()
+    with running() as server, browser() as chromium:
+        page = open_live(chromium, server.url)
+        for key in SLIDERS:
+            latencies = paint.measure(page, f"#caveats input[data-key={key}]")
+            yield f"slider → paint, caveats {key}", paint.figures_of(latencies), TARGET
 
 
 if __name__ == "__main__":

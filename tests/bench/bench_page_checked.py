@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from tests.bench.bench_page import browser
 from tests.bench.paint import PROBE
-from tests.browser.conftest import DESKTOP, bring, free_port, start_server, wait_live
+from tests.browser.conftest import DESKTOP, bring, running, wait_live
 
 SLUG = "checked-simulator"
 CHANGES = (
@@ -42,25 +42,17 @@ def latencies(page: Page, control: str, keys: list[str]) -> list[float]:
 
 def rows() -> Iterator[tuple[str, str, str]]:
     """One row a control."""
-    port = free_port()
-    server = start_server(port)
-    try:
-        with browser() as chromium:
-            page = chromium.new_page(viewport=DESKTOP)
-            page.goto(f"http://127.0.0.1:{port}/app")
-            wait_live(page)
-            bring(page, SLUG).get_by_role("button", name="just show me").click()
-            time.sleep(3)
-            for what, control, keys in CHANGES:
-                taken = latencies(page, control, keys)
-                median, worst = statistics.median(taken), max(taken)
-                measured = f"{median:.0f} / {worst:.0f} ms over {len(taken)}"
-                yield f"{what} → every claim run and painted", measured, "a job"
-    finally:
-        server.terminate()
-        server.wait(10)
-        if server.stdout:
-            server.stdout.close()
+    with running() as server, browser() as chromium:
+        page = chromium.new_page(viewport=DESKTOP)
+        page.goto(server.url)
+        wait_live(page)
+        bring(page, SLUG).get_by_role("button", name="just show me").click()
+        time.sleep(3)
+        for what, control, keys in CHANGES:
+            taken = latencies(page, control, keys)
+            median, worst = statistics.median(taken), max(taken)
+            measured = f"{median:.0f} / {worst:.0f} ms over {len(taken)}"
+            yield f"{what} → every claim run and painted", measured, "a job"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from core.models import MODELS
 from core.scenario import Scenario
 from tests.bench import paint
 from tests.bench.bench_page import browser
-from tests.browser.conftest import DESKTOP, bring, free_port, start_server, wait_live
+from tests.browser.conftest import DESKTOP, bring, running, wait_live
 from widgets.paging import Paging
 from widgets.paging_trace import read
 
@@ -46,24 +46,16 @@ def open_at(page: Page, url: str) -> None:
 
 def rows() -> Iterator[tuple[str, str, str]]:
     """Steps in three pools, then the sliders, then the reading of a dropped trace."""
-    port = free_port()
-    server = start_server(port)
-    try:
-        with browser() as chromium:
-            page = chromium.new_page(viewport=DESKTOP)
-            for what, query, target in LINKS:
-                open_at(page, f"http://127.0.0.1:{port}/app?{query}")
-                yield what, paint.figures_of(paint.measure(page, STEPPER)), target
-            open_at(page, f"http://127.0.0.1:{port}/app?pool_blocks=32")
-            for key in ("block_size", "pool_blocks"):
-                latencies = paint.measure(page, f"#paged-caches input[data-key={key}]")
-                yield f"slider → paint, paging {key}", paint.figures_of(latencies), STEP_TARGET
-            page.close()
-    finally:
-        server.terminate()
-        server.wait(10)
-        if server.stdout:
-            server.stdout.close()
+    with running() as server, browser() as chromium:
+        page = chromium.new_page(viewport=DESKTOP)
+        for what, query, target in LINKS:
+            open_at(page, f"{server.url}?{query}")
+            yield what, paint.figures_of(paint.measure(page, STEPPER)), target
+        open_at(page, f"{server.url}?pool_blocks=32")
+        for key in ("block_size", "pool_blocks"):
+            latencies = paint.measure(page, f"#paged-caches input[data-key={key}]")
+            yield f"slider → paint, paging {key}", paint.figures_of(latencies), STEP_TARGET
+        page.close()
     yield from server_rows()
 
 

@@ -17,7 +17,7 @@ from core.models import MODELS
 from core.scenario import Scenario
 from tests.bench import paint
 from tests.bench.bench_page import browser
-from tests.browser.conftest import DESKTOP, bring, free_port, start_server, wait_live
+from tests.browser.conftest import DESKTOP, bring, running, wait_live
 from widgets.scheduling import Scheduling
 from widgets.scheduling_stream import Drawn, Plan, serve, sweep
 
@@ -134,15 +134,8 @@ def model_rows() -> Iterator[tuple[str, str, str]]:
 def rows() -> Iterator[tuple[str, str, str]]:
     """The view-model alone, then the page."""
     yield from model_rows()
-    port = free_port()
-    server = start_server(port)
-    try:
-        yield from page_rows(f"http://127.0.0.1:{port}/app")
-    finally:
-        server.terminate()
-        server.wait(10)
-        if server.stdout:
-            server.stdout.close()
+    with running() as server:
+        yield from page_rows(server.url)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page
 
 from tests.bench import paint
 from tests.bench.bench_page import browser, open_live
-from tests.browser.conftest import free_port, start_server
+from tests.browser.conftest import running
 
 PAINT_TARGET = "≤ 40 / 70 ms"
 RUN_TARGET = "≤ 300 ms"
@@ -23,28 +23,20 @@ SLIDERS = {
 
 def rows() -> Iterator[tuple[str, str, str]]:
     """Every slider under every source, then choices of text until the first result is shown."""
-    port = free_port()
-    server = start_server(port)
-    try:
-        with browser() as chromium:
-            page = open_live(chromium, f"http://127.0.0.1:{port}/app")
-            card = page.locator("#speculation .widget")
-            card.get_by_text("More controls").click()
-            for source, keys in SLIDERS.items():
-                card.locator("select[data-key=spec_source]").select_option(label=source)
-                time.sleep(4)
-                for key in keys:
-                    latencies = paint.measure(page, f"#speculation input[data-key={key}]")
-                    what = f"slider → paint, speculation {key}, {source}"
-                    yield what, paint.figures_of(latencies), PAINT_TARGET
-            yield "first result of 500 tokens on text", _choices(page, card), RUN_TARGET
-            yield "200 kB of the reader's own, first result", _own(card), ""
-            page.close()
-    finally:
-        server.terminate()
-        server.wait(10)
-        if server.stdout:
-            server.stdout.close()
+    with running() as server, browser() as chromium:
+        page = open_live(chromium, server.url)
+        card = page.locator("#speculation .widget")
+        card.get_by_text("More controls").click()
+        for source, keys in SLIDERS.items():
+            card.locator("select[data-key=spec_source]").select_option(label=source)
+            time.sleep(4)
+            for key in keys:
+                latencies = paint.measure(page, f"#speculation input[data-key={key}]")
+                what = f"slider → paint, speculation {key}, {source}"
+                yield what, paint.figures_of(latencies), PAINT_TARGET
+        yield "first result of 500 tokens on text", _choices(page, card), RUN_TARGET
+        yield "200 kB of the reader's own, first result", _own(card), ""
+        page.close()
 
 
 def _choices(page: Page, card: Locator) -> str:

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -40,10 +41,27 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_server(
-    port: int, *options: str, settings: dict[str, str] | None = None
-) -> subprocess.Popen[bytes]:
+@dataclass(frozen=True)
+class Server:
+    """A running `panel serve app.py`."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/app"
+
+    def stop(self) -> str:
+        """End it; what it has printed."""
+        self.process.terminate()
+        return self.process.communicate(timeout=10)[0].decode()
+
+
+@contextmanager
+def running(*options: str, settings: dict[str, str] | None = None) -> Iterator[Server]:
     """`panel serve app.py` as a reader runs it, ready to answer; `settings` for its environment."""
+    port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "panel", "serve", "app.py", "--port", str(port), *options],
         cwd=ROOT,
@@ -51,30 +69,33 @@ def start_server(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
+    server = Server(port, process)
+    try:
+        _wait_for_answer(server)
+        yield server
+    finally:
+        if process.returncode is None:
+            server.stop()
+
+
+def _wait_for_answer(server: Server) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/app", timeout=10) as answer:
+            with urllib.request.urlopen(server.url, timeout=10) as answer:
                 assert answer.status == 200
-                return process
+                return
         except OSError:
-            if process.poll() is not None:
-                output = process.stdout.read().decode() if process.stdout else ""
-                raise RuntimeError(f"the server ended at once:\n{output}") from None
+            if server.process.poll() is not None:
+                raise RuntimeError(f"the server ended at once:\n{server.stop()}") from None
             time.sleep(0.1)
-    process.kill()
     raise RuntimeError("the server did not answer within 60 s")
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    port = free_port()
-    process = start_server(port)
-    yield f"http://127.0.0.1:{port}/app"
-    process.terminate()
-    process.wait(10)
-    if process.stdout:
-        process.stdout.close()
+    with running() as server:
+        yield server.url
 
 
 @pytest.fixture(scope="session")

@@ -16,9 +16,8 @@ from playwright.sync_api import Browser, Frame, Page, expect
 from tests.browser.conftest import (
     ROOT,
     Watched,
-    free_port,
+    running,
     serve_folder,
-    start_server,
 )
 from tests.browser.test_page import Open, card, readout
 
@@ -224,12 +223,9 @@ def test_a_notice_opens_the_fold_of_an_embed(open_page: Open) -> None:
 
 @pytest.mark.parametrize("setting", ["'none'", "https://course.example"])
 def test_a_setting_restricts_who_may_embed(browser: Browser, tmp_path: Path, setting: str) -> None:
-    port = free_port()
-    process = start_server(port, settings={"SERVING_EMBED_ORIGINS": setting})
-    try:
+    with running(settings={"SERVING_EMBED_ORIGINS": setting}) as server:
         (tmp_path / "index.html").write_text(
-            f'<iframe src="http://127.0.0.1:{port}/app?section=memory&embed=1"></iframe>',
-            encoding="utf-8",
+            f'<iframe src="{server.url}?section=memory&embed=1"></iframe>', encoding="utf-8"
         )
         with serve_folder(tmp_path) as address:
             context = browser.new_context()
@@ -238,29 +234,19 @@ def test_a_setting_restricts_who_may_embed(browser: Browser, tmp_path: Path, set
             time.sleep(1)
             assert any("frame-ancestors" in error for error in watched.errors)
             watched.errors.clear()
-            watched.page.goto(f"http://127.0.0.1:{port}/app")
+            watched.page.goto(server.url)
             watched.page.locator(".readout").first.wait_for()
             context.close()
-    finally:
-        process.terminate()
-        process.wait(10)
-        if process.stdout:
-            process.stdout.close()
 
 
 def test_a_setting_that_is_no_origin_gives_a_message_and_no_blank_page(browser: Browser) -> None:
-    port = free_port()
-    process = start_server(port, settings={"SERVING_EMBED_ORIGINS": "course.example"})
-    try:
+    with running(settings={"SERVING_EMBED_ORIGINS": "course.example"}) as server:
         context = browser.new_context()
         page = context.new_page()
-        page.goto(f"http://127.0.0.1:{port}/app")
+        page.goto(server.url)
         expect(page.get_by_text("This page could not be built")).to_be_visible()
         context.close()
-    finally:
-        process.terminate()
-        output = process.communicate(timeout=10)[0].decode()
-    assert "SERVING_EMBED_ORIGINS lists origins" in output
+        assert "SERVING_EMBED_ORIGINS lists origins" in server.stop()
 
 
 def tool(name: str) -> str:

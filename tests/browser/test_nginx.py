@@ -7,14 +7,14 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import ROOT, Watched, free_port, start_server, wait_live
+from tests.browser.conftest import ROOT, Watched, free_port, running, wait_live
 from tests.browser.find_nginx import find
 from tests.browser.test_page import card, readout
 
@@ -35,30 +35,27 @@ class Front:
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     folder = tmp_path_factory.mktemp("nginx")
-    port, *behind = (free_port() for _ in range(3))
+    port = free_port()
     options = (f"--allow-websocket-origin=localhost:{port}", "--static-dirs", "assets=static")
-    pages = [
-        start_server(at, *options, settings={"SERVING_EMBED_ORIGINS": name})
-        for at, name in zip(behind, NAMES, strict=True)
-    ]
-    config = (ROOT / "examples" / "nginx.conf").read_text(encoding="utf-8")
-    for published, here in (("8080", port), ("5006", behind[0]), ("5007", behind[1])):
-        config = config.replace(published, str(here))
-    (folder / "nginx.conf").write_text(config, encoding="utf-8")
-    nginx = subprocess.Popen(
-        [find() or "nginx", "-p", str(folder), "-c", "nginx.conf", "-g", "daemon off;"],
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        wait_for(port)
-        yield Front(port, config)
-    finally:
-        for process in (nginx, *pages):
-            process.terminate()
-            process.wait(10)
-        for process in pages:
-            if process.stdout:
-                process.stdout.close()
+    with ExitStack() as started:
+        behind = [
+            started.enter_context(running(*options, settings={"SERVING_EMBED_ORIGINS": name})).port
+            for name in NAMES
+        ]
+        config = (ROOT / "examples" / "nginx.conf").read_text(encoding="utf-8")
+        for published, here in (("8080", port), ("5006", behind[0]), ("5007", behind[1])):
+            config = config.replace(published, str(here))
+        (folder / "nginx.conf").write_text(config, encoding="utf-8")
+        nginx = subprocess.Popen(
+            [find() or "nginx", "-p", str(folder), "-c", "nginx.conf", "-g", "daemon off;"],
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            wait_for(port)
+            yield Front(port, config)
+        finally:
+            nginx.terminate()
+            nginx.wait(10)
 
 
 def wait_for(port: int) -> None:

@@ -16,7 +16,7 @@ from core import roofline
 from core.devices import DEVICES
 from core.models import MODELS
 from core.scenario import Scenario
-from tests.browser.conftest import Watched, bring, free_port, start_server, wait_live, wait_until
+from tests.browser.conftest import Watched, bring, running, wait_live, wait_until
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
@@ -447,16 +447,11 @@ def test_the_prose_reads_without_javascript(browser: Any, server: str) -> None:
 
 
 def test_a_lost_server_is_said(browser: Any) -> None:
-    port = free_port()
-    process = start_server(port)
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(f"http://127.0.0.1:{port}/app")
-    wait_live(page)
-    expect(page.locator("#lost")).to_be_hidden()
-    process.terminate()
-    process.wait(10)
-    if process.stdout:
-        process.stdout.close()
+    with running() as server:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(server.url)
+        wait_live(page)
+        expect(page.locator("#lost")).to_be_hidden()
     expect(page.locator("#lost")).to_be_visible(timeout=15_000)
     context.close()
