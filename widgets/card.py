@@ -62,6 +62,10 @@ class Component(JSComponent):
     def __init__(self, **params: Any) -> None:
         super().__init__(sizing_mode="stretch_width", **params)
 
+    def __repr__(self, depth: int = 0) -> str:
+        # Panel writes out the whole page at every place that is put into its template, nine times.
+        return f"{type(self).__name__}()"
+
     def show(self, **changes: Any) -> None:
         """Bring every view up to date with those entries that have changed."""
         fresh = {k: v for k, v in changes.items() if self.state.get(k) != v}

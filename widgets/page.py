@@ -112,13 +112,19 @@ def build(query: bytes, cookies: dict[str, str]) -> pn.Template:
 
 def with_roots(session: Session, html: str) -> pn.Template:
     """A template with the bar and the place of each section that the layout shows."""
-    template = pn.Template(html)
+    template = pn.Template(_compiled(html))
     template.add_panel("scenario", session.bar)
     layout = session.layout
     for slug, box in session.boxes.items():
         if layout.mode != "embed" or slug == layout.section:
             template.add_panel(root_name(slug), box)
     return template
+
+
+@lru_cache
+def _compiled(html: str) -> Any:
+    """A template's source ready to render: compiled once, not for every reader."""
+    return pn.Template(html).template
 
 
 def root_name(slug: str) -> str:

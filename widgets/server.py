@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from bokeh.server.views.ws import WSHandler
+from bokeh.settings import settings
 from panel.io.server import DocHandler
 from tornado import httputil
 from tornado.web import StaticFileHandler
@@ -33,6 +34,8 @@ def tune() -> None:
     Websocket frames are sent at once, a link with too many parameters reaches the page, pages say
     who may embed them, and `assets/` has what a course page needs.
     """
+    # A check of models against one another, a twelfth of the time a page takes. Tests make it.
+    settings.perform_document_validation = False
     _send_at_once()
     _answer_pages(frame_ancestors(os.environ.get(EMBED_SETTING, "")))
 

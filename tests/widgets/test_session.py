@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bokeh.document import Document
 
 from core.models import MODELS
 from widgets.page import section_classes
@@ -256,3 +257,21 @@ def test_every_published_config_can_be_dropped(session: Session) -> None:
         drop(session, path.read_text(encoding="utf-8"), path.name)
         assert not any("not taken" in text for text in session.bar.state["notices"]), path.name
         assert session.bar.state["found"]["facts"]
+
+
+def test_every_chart_passes_bokehs_own_checks(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The server leaves them out, for speed: a glyph that names a column nobody made, say."""
+    document = Document()
+    for slug, box in session.boxes.items():
+        session.bring(slug)
+        document.add_root(box.get_root(document))
+    with caplog.at_level(logging.WARNING, "bokeh"):
+        document.validate()
+    assert caplog.messages == []
+    chart = session.views["memory"].chart("memory-bar")
+    chart.figure.renderers[0].glyph.top = "nobody"
+    with caplog.at_level(logging.WARNING, "bokeh"):
+        document.validate()
+    assert "nobody" in caplog.text
