@@ -1,7 +1,8 @@
-"""Running the commands of core: a pipe that closes early ends them quietly."""
+"""Running the commands of core, whatever the output goes to."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -11,8 +12,12 @@ def run(main: Callable[[Sequence[str]], int]) -> int:
     """Run a command on the process's arguments; returns its exit code.
 
     Where whoever reads has seen enough (`… | head`), the command stops with code 1 and no
-    traceback.
+    traceback. A mark that the output's encoding lacks, such as ✓ in a file on Windows, is
+    written as “?”.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()

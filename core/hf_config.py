@@ -216,9 +216,10 @@ def as_json(reading: HfReading) -> dict[str, object]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the reading of a file as JSON; return 1, with one line on stderr, where it cannot."""
-    if len(arguments) != 1:
-        print("usage: python -m core.hf_config FILE", file=sys.stderr)
-        return 2
+    asked = any(word in ("-h", "--help") for word in arguments)
+    if asked or len(arguments) != 1:
+        print("usage: python -m core.hf_config FILE", file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
     path = Path(arguments[0])
     try:
         reading = parse_config_text(path.read_bytes(), path.stem)

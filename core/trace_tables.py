@@ -133,13 +133,12 @@ def _refuse_header(header: Iterable[str], line: int) -> None:
 def _csv(text: str) -> TraceTable:
     for delimiter in (",", ";", "\t"):
         rows = _csv_rows(text, delimiter)
-        line, header = next(rows)
+        header = _header(rows)[1]
         names = _recognise(header)
         if set(_NEEDED) <= set(names):
             break
     else:
-        rows = _csv_rows(text, ",")
-        line, header = next(rows)
+        line, header = _header(_csv_rows(text, ","))
         _refuse_header(header, line)
     places = {column: header.index(name) for column, name in names.items()}
     columns: dict[str, list[Any]] = {column: [] for column in places}
@@ -153,6 +152,14 @@ def _csv(text: str) -> TraceTable:
             columns[column].append(row[place])
         lines.append(line)
     return TraceTable("CSV", names, lines, columns)
+
+
+def _header(rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
+    """The first row that is not blank, and its line."""
+    first = next(rows, None)
+    if first is None:
+        raise ValueError("the trace is empty: every cell of it is blank")
+    return first
 
 
 def _csv_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

@@ -25,6 +25,11 @@ __all__ = ["MAX_BYTES", "MAX_ROWS", "TimeUnit", "TraceNotes", "read_trace"]
 Floats = NDArray[np.float64]
 TimeUnit = Literal["auto", "s", "ms"]
 
+_PER_SECOND = {"seconds": 1e0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
+_LARGEST_ID = 2**31 - 1
+# Above this many seconds a time lies beyond the year 5000, and so counts something smaller.
+_LAST_SECOND = 1e11
+
 
 @dataclass(frozen=True, slots=True)
 class TraceNotes:
@@ -39,6 +44,7 @@ class TraceNotes:
     unit_reason: str
     out_of_order: int
     has_hash_ids: bool
+    ids_renumbered: bool
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -55,7 +61,8 @@ class TraceNotes:
                 "all have been sorted by arrival."
             )
         if self.has_hash_ids:
-            said.append("The ids of the prompts' cache blocks were kept.")
+            how = "are numbered anew, in their order" if self.ids_renumbered else "were kept"
+            said.append(f"The ids of the prompts' cache blocks {how}.")
         return tuple(said)
 
 
@@ -75,7 +82,8 @@ def read_trace(
     arrival, unit_name, reason = _arrivals(table, unit)
     prompt = _numbers(table, "prompt", 1, MAX_TOKENS, whole=True)
     output = _numbers(table, "output", 1, MAX_TOKENS, whole=True)
-    hash_ids = _hash_ids(table) if "hash_ids" in table.names else None
+    read_ids = _hash_ids(table) if "hash_ids" in table.names else None
+    hash_ids = None if read_ids is None else _renumbered(read_ids)
     order = np.argsort(arrival, kind="stable")
     stream = RequestStream(
         arrival[order],
@@ -94,6 +102,7 @@ def read_trace(
         unit_reason=reason,
         out_of_order=int((arrival < np.maximum.accumulate(arrival)).sum()),
         has_hash_ids=hash_ids is not None,
+        ids_renumbered=hash_ids != read_ids,
     )
     return stream, notes
 
@@ -131,23 +140,27 @@ def _arrivals(table: TraceTable, unit: TimeUnit) -> tuple[Floats, str, str]:
     first, name = table.columns["arrival"][0], table.names["arrival"]
     if isinstance(first, str) and not _is_number(first):
         return _dates(table), "dates", f"{name} holds dates and times of day"
-    numbers = _numbers(table, "arrival", 0, 1e19)
-    milliseconds, reason = _counts_milliseconds(table, unit, float(numbers[0]))
-    since = numbers - numbers.min()
-    return (since / 1e3, "milliseconds", reason) if milliseconds else (since, "seconds", reason)
+    numbers = _numbers(table, "arrival", 0, _LAST_SECOND * _PER_SECOND["nanoseconds"])
+    counted, reason = _unit(table, unit, float(numbers[0]))
+    return (numbers - numbers.min()) / _PER_SECOND[counted], counted, reason
 
 
-def _counts_milliseconds(table: TraceTable, unit: TimeUnit, first: float) -> tuple[bool, str]:
+def _unit(table: TraceTable, unit: TimeUnit, first: float) -> tuple[str, str]:
+    """What the arrivals count, and how that was decided."""
     arrival, prompt = table.names["arrival"], table.names["prompt"]
     if unit != "auto":
-        return unit == "ms", "as was asked for"
-    if plain(arrival) in ("arrivals", "arrivalms"):
-        return plain(arrival) == "arrivalms", f"the column is called {arrival}"
+        return "milliseconds" if unit == "ms" else "seconds", "as was asked for"
+    named = {"arrivals": "seconds", "arrivalms": "milliseconds"}.get(plain(arrival))
+    if named:
+        return named, f"the column is called {arrival}"
     if plain(prompt) == "inputlength":
-        return True, f"traces with {arrival} and {prompt} count them"
-    if first > 1e11:
-        return True, f"{first:,.0f} seconds after 1970 would lie beyond the year 5000"
-    return False, "numbers without a unit in their column's name are taken as such"
+        return "milliseconds", f"traces with {arrival} and {prompt} count them"
+    if first > _LAST_SECOND:
+        units = list(_PER_SECOND)
+        at = next(i for i, name in enumerate(units) if first / _PER_SECOND[name] <= _LAST_SECOND)
+        too_late = f"{first:,.0f} {units[at - 1]} after 1970 would lie beyond the year 5000"
+        return units[at], too_late
+    return "seconds", "numbers without a unit in their column's name are taken as such"
 
 
 def _dates(table: TraceTable) -> Floats:
@@ -173,6 +186,17 @@ def _hash_ids(table: TraceTable) -> list[tuple[int, ...]]:
         except (TypeError, ValueError) as error:
             raise table.refusal(row, "hash_ids", "must be a list of whole numbers") from error
     return rows
+
+
+def _renumbered(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Ids from 0 on in order of appearance where one of them is negative or a 64-bit hash.
+
+    An id only names a block, but those that use it count tokens with it.
+    """
+    if all(0 <= one <= _LARGEST_ID for row in rows for one in row):
+        return rows
+    small: dict[int, int] = {}
+    return [tuple(small.setdefault(one, len(small)) for one in row) for row in rows]
 
 
 def _whole_numbers(value: Any) -> tuple[int, ...]:

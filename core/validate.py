@@ -29,7 +29,7 @@ def number(field: str, value: object, low: float, high: float, *, open_low: bool
     inside = (low < result if open_low else low <= result) and result <= high
     if not math.isfinite(result) or not inside:
         bracket = "(" if open_low else "["
-        raise ValueError(f"{field} must be in {bracket}{low:,.10g}, {high:,.10g}], got {result:,g}")
+        raise ValueError(f"{field} must be in {bracket}{low:,.10g}, {high:,.10g}], got {result:,.10g}")
     return result
 
 
@@ -37,7 +37,7 @@ def integer(field: str, value: object, low: int, high: int) -> int:
     """Return `value` as an int inside [low, high], or raise `ValueError`; 3.0 counts as 3."""
     result = number(field, value, low, high)
     if result != int(result):
-        raise ValueError(f"{field} must be a whole number, got {result:,g}")
+        raise ValueError(f"{field} must be a whole number, got {result:,.10g}")
     return int(result)
 
 
@@ -61,7 +61,7 @@ def array(
     if not np.all(inside):
         worst = result[~inside].flat[0]
         bracket = "(" if open_low else "["
-        raise ValueError(f"{field} must be in {bracket}{low:,.10g}, {high:,.10g}], got {worst:,g}")
+        raise ValueError(f"{field} must be in {bracket}{low:,.10g}, {high:,.10g}], got {worst:,.10g}")
     return result
 
 

@@ -42,8 +42,7 @@ function renderBar({ model, view }) {
       const id = freshId("custom");
       const entry = h("input", { type: "text", inputmode: "decimal", id, class: "num", "data-key": item.key });
       entry.addEventListener("change", () => {
-        const number = Number(entry.value.trim().replaceAll(",", ""));
-        set({ [item.key]: entry.value.trim() !== "" && Number.isFinite(number) ? number : entry.value.trim() });
+        set({ [item.key]: typedNumber(entry.value.trim()) });
       });
       controls.set(item.key, { update: ({ value }) => (entry.value = value) });
       return h("div", { class: "control" }, h("div", { class: "head" }, h("label", { for: id }, item.label)), entry);
@@ -65,9 +64,9 @@ function renderBar({ model, view }) {
       say(`“${chosen.name}” is ${(chosen.size / 1e6).toFixed(1)} MB; a config.json is at most ${spec.maxConfigByte / 1e6} MB. Choose the file named config.json, not the weights.`);
       return;
     }
-    say("");
-    const text = new TextDecoder("utf-8").decode(await chosen.arrayBuffer());
-    send({ config: { name: chosen.name, text } });
+    const text = await textOf(chosen);
+    say(text === null ? notText(chosen) : "");
+    if (text !== null) send({ config: { name: chosen.name, text } });
   };
   file.addEventListener("change", () => { take(file.files[0]); file.value = ""; });
 

@@ -61,6 +61,24 @@ const pacedSender = (send) => {
   };
 };
 
+// A typed number; anything else goes to the server as it is, which says what is wrong with it.
+// Commas may stand between groups of three digits and nowhere else: 1,5 is not 15.
+const typedNumber = (text) => {
+  const plain = text.replaceAll("\u202f", "");
+  const number = Number(/^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$/.test(plain) ? plain.replaceAll(",", "") : plain);
+  return plain !== "" && Number.isFinite(number) ? number : text;
+};
+
+// A file's text, or null where it is not UTF-8: replacing what is wrong would hide it.
+const textOf = async (file) => {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+  } catch {
+    return null;
+  }
+};
+const notText = (file) => `“${file.name}” is not UTF-8 text. Unpack it if it is compressed; else save it again with the encoding UTF-8.`;
+
 // A slider that rests on stops, beside a field that takes any exact value.
 const sliderControl = (spec, onSet) => {
   const rangeId = freshId("range");
@@ -92,12 +110,12 @@ const sliderControl = (spec, onSet) => {
     onSet({ [spec.key]: value });
   });
   const typed = () => {
-    const text = entry.value.trim().replaceAll(",", "").replaceAll("\u202f", "");
-    if (text === "" || text === said(shown).replaceAll(",", "")) return show(shown);
+    const text = entry.value.trim();
+    const number = typedNumber(text);
+    if (text === "" || text === said(shown) || number === shown) return show(shown);
     const word = [...named].find(([, name]) => name.toLowerCase() === text.toLowerCase());
-    const number = word ? word[0] : Number(text);
     touched = 0;
-    onSet({ [spec.key]: Number.isFinite(number) ? number : entry.value.trim() });
+    onSet({ [spec.key]: word ? word[0] : number });
   };
   entry.addEventListener("change", typed);
   entry.addEventListener("keydown", (event) => {
@@ -231,8 +249,9 @@ const fileControl = (spec, onSet, onFile) => {
       said.textContent = `“${file.name}” is ${(file.size / 1e6).toFixed(1)} MB; at most ${spec.limit / 1e6} MB can be used here.`;
       return;
     }
-    said.textContent = "";
-    onFile({ key: spec.key, name: file.name, text: new TextDecoder("utf-8").decode(await file.arrayBuffer()) });
+    const text = await textOf(file);
+    said.textContent = text === null ? notText(file) : "";
+    if (text !== null) onFile({ key: spec.key, name: file.name, text });
   };
   input.addEventListener("change", () => { take(input.files[0]); input.value = ""; });
   const pick = h("button", { type: "button", onclick: () => input.click() }, "Choose a file…");

@@ -7,18 +7,18 @@ controls, prediction, charts, readouts and tools is `card.Card`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
 import param
 
 from core.scenario import Scenario
 from widgets.player import Player
 from widgets.predict import Prediction
 from widgets.readouts import Readout
-from widgets.share import Reader, read_number
+from widgets.share import Reader, read_number, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,10 +345,11 @@ def _check_number(control: Control, parameter: param.Number, value: Any) -> None
     whole = isinstance(parameter, param.Integer)
     kind = "a whole number" if whole else "a number"
     valid = isinstance(value, int | float) and not isinstance(value, bool)
-    if not valid or not np.isfinite(value) or (whole and value != int(value)):
-        raise ValueError(f"{label} must be {kind} from {low:,} to {top}, got {value}")
+    # Compared before it is turned into anything: NaN fails, and so do numbers no float can hold.
+    if not valid or not -math.inf < value < math.inf or (whole and value != int(value)):
+        raise ValueError(f"{label} must be {kind} from {low:,} to {top}, got {shown(value)}")
     if not low <= value <= high:
-        raise ValueError(f"{label} must be from {low:,} to {top}, got {value:,.10g}")
+        raise ValueError(f"{label} must be from {low:,} to {top}, got {shown(value)}")
 
 
 def _check_text(control: Control, value: Any) -> None:
@@ -365,6 +366,6 @@ def log_stops(low: int, high: int, per_doubling: int = 4) -> list[int]:
 
     Every power of two inside is among them, so round values can be reached with the keyboard.
     """
-    steps = int(np.ceil(np.log2(high / low) * per_doubling))
+    steps = int(math.ceil(math.log2(high / low) * per_doubling))
     stops = {round(low * 2 ** (i / per_doubling)) for i in range(steps + 1)}
     return sorted(stop for stop in stops | {low, high} if low <= stop <= high)

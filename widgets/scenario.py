@@ -15,7 +15,7 @@ from core.model_spec import ModelSpec
 from core.models import MODELS, TEXTBOOK
 from core.scenario import Scenario
 from core.units import GIGA, TERA, binary, quantity, significant
-from widgets.share import Reader, pack_config, read_number, unpack_config
+from widgets.share import Reader, pack_config, read_number, shown, unpack_config
 
 YOURS = "config.json"
 CUSTOM = "custom"
@@ -87,6 +87,10 @@ class ScenarioModel(param.Parameterized):
             raise ValueError(f"the scenario has no choice called {key}")
         if key in NUMBERS:
             label, low, high = NUMBERS[key]
+            if isinstance(value, str):
+                raise ValueError(
+                    f"{label} must be a number from {low:,.10g} to {high:,.10g}, got {shown(value)}"
+                )
             if key == "devices":
                 validate.integer(label, value, int(low), int(high))
             else:

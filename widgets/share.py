@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -16,6 +17,9 @@ from urllib.parse import parse_qsl, urlencode
 MAX_PARAMETERS = 60
 MAX_VALUE_LENGTH = 4_000
 MAX_CONFIG_BYTE = 200_000
+
+_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 Reader: TypeAlias = Callable[[str], Any]
 
@@ -90,18 +94,39 @@ def format_value(value: Any) -> str:
 
 
 def read_number(text: str) -> float | int:
-    """An ASCII decimal number; a whole one comes back as an int."""
-    allowed = set("0123456789+-.eE,")
-    cleaned = text.strip().replace(",", "")
-    if not text or not set(text.strip()) <= allowed:
-        raise ValueError("it is not a number")
+    """An ASCII decimal number; a whole one comes back as an int.
+
+    Commas may stand between groups of three digits, and nowhere else: 1,5 is not 15.
+    """
+    allowed = set("0123456789+-.eE")
+    plain = text.strip()
+    if _GROUPED.fullmatch(plain):
+        plain = plain.replace(",", "")
+    if not plain or not set(plain) <= allowed:
+        raise ValueError(f"it is not a number{comma_hint(plain)}")
     try:
-        value = float(cleaned)
+        value = float(plain)
     except ValueError:
         raise ValueError("it is not a number") from None
     if value in (float("inf"), float("-inf")) or value != value:  # noqa: PLR0124 - NaN test
         raise ValueError("it is not a finite number")
     return int(value) if value == int(value) and abs(value) < 1e15 else value
+
+
+def comma_hint(text: str) -> str:
+    """What to do, where a text looks like a number with a decimal comma; else nothing."""
+    if not _DECIMAL_COMMA.fullmatch(text.strip()):
+        return ""
+    return f"; with a decimal point it is {text.strip().replace(',', '.')}"
+
+
+def shown(value: object) -> str:
+    """What a reader has put in, for a refusal: a number with separators, a text cut short."""
+    if isinstance(value, str):
+        return printable(value) + comma_hint(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return printable(str(value))
+    return f"{value:,.10g}" if abs(value) < 1e300 else "a number too large to write out"
 
 
 def printable(text: str, limit: int = 40) -> str:

@@ -174,10 +174,14 @@ def _fp8(keys: Keys) -> Scheme:
         told = "matrices in 1 byte with one 4-byte scale each"
         return Scheme("fp8", lambda rows, columns: rows * columns + 4, told)
     match found[1]:
-        case [int(tall), int(wide)] if 0 < tall <= 100_000 and 0 < wide <= 100_000:
+        case [int(tall), int(wide)] if _is_side(tall) and _is_side(wide):
             told = f"matrices in 1 byte with a 4-byte scale for each {tall} × {wide} block"
             return Scheme("fp8", lambda r, c: r * c + 4 * -(-r // tall) * -(-c // wide), told)
     raise refusal(keys.named("weight_block_size"), found[1], "two whole numbers, or null")
+
+
+def _is_side(value: int) -> bool:
+    return not isinstance(value, bool) and 0 < value <= 100_000
 
 
 def _bits(keys: Keys, name: str, allowed: tuple[int, ...]) -> int:
@@ -190,6 +194,8 @@ def _bits(keys: Keys, name: str, allowed: tuple[int, ...]) -> int:
 def _groups(keys: Keys) -> Callable[[int], int]:
     """How many groups of inputs share a scale, as a function of the inputs; −1 is one group."""
     size = keys.integer_or("group_size", 128, "the usual group", low=-1)
+    if size == 0:
+        raise refusal(keys.named("group_size"), size, "−1, or a whole number from 1")
     return lambda columns: 1 if size < 1 else -(-columns // size)
 
 

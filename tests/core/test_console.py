@@ -1,7 +1,8 @@
-"""The commands of core end quietly when their reader has seen enough."""
+"""The commands of core: they end quietly, and print to whatever there is."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,3 +31,23 @@ def test_a_pipe_that_closes_early_leaves_no_traceback(command: list[str]) -> Non
     assert process.stderr.read().decode() == ""
     process.stderr.close()
     assert process.wait(20) == 1
+
+
+@pytest.mark.parametrize("option", ["--json", "--matrix", "--reference"])
+def test_output_in_another_encoding_lacks_marks_but_is_all_there(option: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "core.checks", option],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.stderr.decode() == ""
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) >= 5
+
+
+def test_help_is_an_answer() -> None:
+    command = [sys.executable, "-m", "core.hf_config", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "usage: python -m core.hf_config FILE\n"

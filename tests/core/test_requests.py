@@ -204,7 +204,7 @@ def test_a_streams_arrays_are_its_own_and_read_only():
         (([1.0, 0.5], [1, 1], [1, 1]), "request 1 arrives at 0.5, after 1"),
         (([-1.0], [1], [1]), "arrival must be in"),
         (([np.nan], [1], [1]), "arrival must be in"),
-        (([1.7e9], [1], [1]), r"arrival must be in \[0, 100,000,000\], got 1.7e"),
+        (([1.7e9], [1], [1]), r"arrival must be in \[0, 100,000,000\], got 1,700,000,000"),
         (([0.0], [0], [1]), "prompt_token must be in"),
         (([0.0], [1], [0]), "output_token must be in"),
         (([0.0], [1.5], [1]), "prompt_token must be whole tokens"),

@@ -139,6 +139,32 @@ def test_unsorted_rows_are_sorted_and_said_so_and_equals_keep_their_order():
     assert not any("sorted" in sentence for sentence in read_trace(AZURE)[1].sentences)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "counted", "larger"),
+    [
+        (1_700_000_000, 1_700_000_001, "seconds", None),
+        (1_700_000_000_000, 1_700_000_001_000, "milliseconds", "seconds"),
+        (1_700_000_000_000_000, 1_700_000_001_000_000, "microseconds", "milliseconds"),
+        (1_700_000_000_000_000_000, 1_700_000_001_000_000_000, "nanoseconds", "microseconds"),
+    ],
+)
+def test_times_after_1970_are_a_second_apart_whatever_they_count(first, second, counted, larger):
+    stream, notes = read_trace(f"timestamp,prompt,output\n{first},1,1\n{second},1,1\n")
+    assert stream.arrival.tolist() == [0, 1]
+    assert notes.unit == counted
+    assert larger is None or f"{first:,} {larger} after 1970" in notes.unit_reason
+
+
+def test_ids_that_are_hashes_are_numbered_anew_and_still_name_the_same_blocks():
+    text = "arrival_s,prompt,output,hash_ids\n0,1,1,-4 9\n1,1,1,-4 73786976294838206464\n"
+    stream, notes = read_trace(text)
+    assert stream.hash_ids == ((0, 1), (0, 2))
+    assert notes.sentences[-1].endswith("are numbered anew, in their order.")
+    kept = read_trace("arrival_s,prompt,output,hash_ids\n0,1,1,4 9\n")
+    assert kept[0].hash_ids == ((4, 9),)
+    assert kept[1].sentences[-1].endswith("were kept.")
+
+
 requests = st.lists(
     st.tuples(st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 10**4)),
     min_size=1,
@@ -171,6 +197,9 @@ HEAD = "arrival_s,prompt,output\n"
     [
         ("", "the trace is empty"),
         (b" \r\n ", "the trace is empty"),
+        (",,,\n", "the trace is empty: every cell of it is blank"),
+        ('""\n', "the trace is empty"),
+        (";;\n \t\n", "the trace is empty"),
         (HEAD, "a header but no rows"),
         (b"\x00\xff\xfe", "not UTF-8 text: byte 1 is not"),
         ("a,b\n1,2\n", "line 1: no arrival column in «a, b»; known names are timestamp, arrival_s"),

@@ -136,7 +136,7 @@ def test_a_bad_config_is_refused_by_name_and_changes_nothing(
         ({"set": {"overhead": -1}}, "Overhead"),
         ({"set": {"overhead": float("nan")}}, "Overhead"),
         ({"set": {"compute": 0}}, "Efficiency of compute"),
-        ({"set": {"peak": "fast"}}, "Peak, TFLOP/s must be a number, got 'fast'"),
+        ({"set": {"peak": "fast"}}, "Peak, TFLOP/s must be a number from 0.01 to 1,000,000, got fast"),
         ({"set": {"rate": 0}}, "Bandwidth"),
         ({"set": {"memory": -80}}, "Memory"),
         ({"set": {"model": "9B"}}, "model must be one of"),
