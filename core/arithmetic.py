@@ -14,6 +14,7 @@ from core.derivation import (
     Expression,
     Term,
     as_expression,
+    ceiling,
     floor,
     maximum,
     minimum,
@@ -26,7 +27,7 @@ from core.scenario import Scenario
 Steps = tuple[Derivation, ...]
 
 
-def step_time(scenario: Scenario, batch: int, context: int, prompt: int = 0) -> Steps:
+def step_time(scenario: Scenario, batch: float, context: int, prompt: int = 0) -> Steps:
     """F, M and the step time of `batch` equal decodes and at most one whole prompt."""
     flops = Derivation("FLOPs of the step", "F", _flops(scenario, batch, context, prompt), "FLOP")
     traffic = Derivation(
@@ -40,7 +41,7 @@ def step_time(scenario: Scenario, batch: int, context: int, prompt: int = 0) -> 
     return flops, traffic, Derivation("step time", "T", step, "s")
 
 
-def intensity(scenario: Scenario, batch: int, context: int) -> Steps:
+def intensity(scenario: Scenario, batch: float, context: int) -> Steps:
     """F, M and F/M of a decode step."""
     flops, traffic, _ = step_time(scenario, batch, context)
     return flops, traffic, Derivation("intensity", "I", flops.term / traffic.term, "FLOP/B")
@@ -64,8 +65,21 @@ def crossing_batch(scenario: Scenario, context: int) -> Steps:
     """The plateau against the ridge, and the crossing batch where there is one."""
     ((limit,), (edge,)) = (plateau(scenario, context), ridge(scenario))
     found = float(roofline.crossing_batch(scenario, context))
-    if not np.isfinite(found) or scenario.model.experts is not None:
+    if not np.isfinite(found):
         return edge, limit
+    if scenario.model.experts is not None:
+        # The read grows with the batch in a way that has no formula for its root.
+        flops, traffic, reached = intensity(scenario, found, context)
+        there = Derivation("intensity at that batch", "I", reached.expression, "FLOP/B")
+        batch = Term("B", found)
+        return (
+            edge,
+            limit,
+            flops,
+            traffic,
+            there,
+            Derivation("batch tried until I = r", "B_×", batch),
+        )
     model = scenario.model
     each_flop = 2.0 * model.flop_parameters + float(roofline.decode_attention_flop(model, context))
     each_byte = float(model.kv_bytes_per_sequence(context, scenario.cache_byte))
@@ -107,13 +121,40 @@ def sequences(scenario: Scenario, context: int, *, reserved_fraction: float) -> 
     usable = Term("f", reserved_fraction) * Term("t", scenario.devices) * memory
     budget = Derivation("budget for the cache", "K", usable - weights.term, "B")
     (each,) = bytes_per_sequence(scenario, context)
-    if not fit.fits:
-        return weights, budget
-    count = Derivation("sequences that fit", "n", floor(budget.term / each.term))
+    room = budget.term if fit.fits else maximum(budget.term, as_expression(0))
+    count = Derivation("sequences that fit", "n", floor(room / each.term))
     return weights, budget, each, count
 
 
-def _flops(scenario: Scenario, batch: int, context: int, prompt: int) -> Expression:
+def fixed_per_sequence(scenario: Scenario) -> Steps:
+    """Cache bytes of one sequence that no longer grow once its windows are full, and its state."""
+    parts = [
+        _elements(group)
+        * Term("b_c", scenario.cache_byte, "B")
+        * Term("w", group.window_token, "tokens")
+        for group in scenario.model.attention
+        if group.window_token is not None
+    ]
+    parts.append(Term("s", scenario.model.state_byte_per_sequence, "B"))
+    return (Derivation("fixed part, windows full", "c_0", total(parts), "B"),)
+
+
+def tokens_held(scenario: Scenario, context: int, *, reserved_fraction: float) -> Steps:
+    """Budget, bytes per sequence, and the tokens that the cache holds at that context."""
+    weights, budget, each, _ = sequences(scenario, context, reserved_fraction=reserved_fraction)
+    room = budget.term if budget.value >= 0 else maximum(budget.term, as_expression(0))
+    held = floor(room / (each.term / Term("S", context)))
+    return weights, budget, each, Derivation("tokens held in all", "n_t", held)
+
+
+def devices_needed(scenario: Scenario, *, reserved_fraction: float) -> Steps:
+    """Weights, and how many devices hold them."""
+    weights = Derivation("weights", "M_w", _weights(scenario), "B")
+    usable = Term("f", reserved_fraction) * Term("C", scenario.device.memory_byte, "B")
+    return weights, Derivation("devices", "t", ceiling(weights.term / usable))
+
+
+def _flops(scenario: Scenario, batch: float, context: int, prompt: int) -> Expression:
     model = scenario.model
     tokens: Expression = Term("B", batch)
     if batch and prompt:
@@ -142,7 +183,7 @@ def _pairs(group: AttentionGroup, prompt: int) -> Expression:
     return window**2 / 2 + window * (Term("T", prompt) - window)
 
 
-def _attention(scenario: Scenario, batch: int | None, context: int) -> Expression:
+def _attention(scenario: Scenario, batch: float | None, context: int) -> Expression:
     parts: list[Expression] = []
     for group in scenario.model.attention:
         part = (
@@ -163,7 +204,7 @@ def _reach(group: AttentionGroup, context: int) -> Expression:
     return minimum(positions, Term("w", group.window_token))
 
 
-def _traffic(scenario: Scenario, batch: int, context: int, prompt: int) -> Expression:
+def _traffic(scenario: Scenario, batch: float, context: int, prompt: int) -> Expression:
     tokens = batch + prompt
     model = scenario.model
     if model.experts is not None or scenario.weight_byte is None or model.lookup_parameters:
@@ -178,7 +219,7 @@ def _traffic(scenario: Scenario, batch: int, context: int, prompt: int) -> Expre
     return total(parts)
 
 
-def _cache(scenario: Scenario, batch: int | None, context: int, symbol: str = "S") -> Expression:
+def _cache(scenario: Scenario, batch: float | None, context: int, symbol: str = "S") -> Expression:
     model = scenario.model
     parts: list[Expression] = []
     for group in model.attention:

@@ -18,6 +18,7 @@ from html import escape
 
 from core import units
 
+_ROUNDED = {"floor": ("⌊", "⌋"), "ceiling": ("⌈", "⌉")}
 _PRECEDENCE = {"+": 1, "−": 1, "·": 2, "÷": 2, "^": 3}
 
 
@@ -169,7 +170,7 @@ class Operation(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """max, min or floor of expressions."""
+    """max, min, floor or ceiling of expressions."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -177,8 +178,9 @@ class Call(Expression):
     @property
     def value(self) -> float:
         numbers = [argument.value for argument in self.arguments]
-        if self.function == "floor":
-            return float(math.floor(numbers[0])) if math.isfinite(numbers[0]) else numbers[0]
+        if self.function in _ROUNDED:
+            whole = math.floor if self.function == "floor" else math.ceil
+            return float(whole(numbers[0])) if math.isfinite(numbers[0]) else numbers[0]
         return max(numbers) if self.function == "max" else min(numbers)
 
     def text(self, *, values: bool) -> str:
@@ -187,8 +189,9 @@ class Call(Expression):
 
     def mathml(self, *, values: bool) -> str:
         inside = "<mo>,</mo>".join(argument.mathml(values=values) for argument in self.arguments)
-        if self.function == "floor":
-            return f"<mo>⌊</mo>{inside}<mo>⌋</mo>"
+        if self.function in _ROUNDED:
+            left, right = _ROUNDED[self.function]
+            return f"<mo>{left}</mo>{inside}<mo>{right}</mo>"
         return f"<mi>{self.function}</mi><mo>(</mo>{inside}<mo>)</mo>"
 
 
@@ -254,6 +257,11 @@ def minimum(*arguments: Expression) -> Expression:
 def floor(argument: Expression) -> Expression:
     """The whole part, shown between floor brackets."""
     return Call("floor", (argument,))
+
+
+def ceiling(argument: Expression) -> Expression:
+    """The next whole number, shown between ceiling brackets."""
+    return Call("ceiling", (argument,))
 
 
 def total(expressions: list[Expression]) -> Expression:

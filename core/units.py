@@ -78,7 +78,7 @@ def split_quantity(value: float, unit: str, digits: int = 3) -> tuple[str, str]:
 
 
 def binary(value_byte: float, digits: int = 3) -> str:
-    """Write bytes with an IEC prefix: 131072 → "128 KiB", 1610612736 → "1.5 GiB"."""
+    """Write bytes with an IEC prefix: 131072 → "128 KiB", 1610612736 → "1.50 GiB"."""
     for scale, prefix in _IEC_PREFIXES:
         if abs(value_byte) >= scale:
             return f"{significant(value_byte / scale, digits)} {prefix}"

@@ -29,7 +29,9 @@ def number(field: str, value: object, low: float, high: float, *, open_low: bool
     inside = (low < result if open_low else low <= result) and result <= high
     if not math.isfinite(result) or not inside:
         bracket = "(" if open_low else "["
-        raise ValueError(f"{field} must be in {bracket}{low:,.10g}, {high:,.10g}], got {result:,.10g}")
+        raise ValueError(
+            f"{field} must be in {bracket}{low:,.10g}, {high:,.10g}], got {result:,.10g}"
+        )
     return result
 
 
@@ -61,7 +63,9 @@ def array(
     if not np.all(inside):
         worst = result[~inside].flat[0]
         bracket = "(" if open_low else "["
-        raise ValueError(f"{field} must be in {bracket}{low:,.10g}, {high:,.10g}], got {worst:,.10g}")
+        raise ValueError(
+            f"{field} must be in {bracket}{low:,.10g}, {high:,.10g}], got {worst:,.10g}"
+        )
     return result
 
 

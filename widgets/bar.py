@@ -76,9 +76,7 @@ def found_in_config(model: ScenarioModel) -> dict[str, Any]:
     spec, s = reading.model, model.scenario
     slope = spec.kv_bytes_per_token(s.cache_byte)
     beyond = spec.kv_bytes_per_token_beyond_windows(s.cache_byte)
-    long = 131_072
-    held = float(spec.kv_bytes_per_sequence(long, s.cache_byte))
-    fixed = held - beyond * long
+    fixed = spec.kv_bytes_fixed(s.cache_byte)
     facts = [
         ["parameters", exact(spec.parameters)],
         ["weights here", quantity(s.weights_byte, "B")],

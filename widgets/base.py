@@ -366,6 +366,6 @@ def log_stops(low: int, high: int, per_doubling: int = 4) -> list[int]:
 
     Every power of two inside is among them, so round values can be reached with the keyboard.
     """
-    steps = int(math.ceil(math.log2(high / low) * per_doubling))
+    steps = math.ceil(math.log2(high / low) * per_doubling)
     stops = {round(low * 2 ** (i / per_doubling)) for i in range(steps + 1)}
     return sorted(stop for stop in stops | {low, high} if low <= stop <= high)

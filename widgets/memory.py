@@ -10,7 +10,7 @@ import param
 
 from core import arithmetic
 from core.devices import DEVICES
-from core.kv_cache import Capacity, capacity, tokens_that_fit
+from core.kv_cache import Capacity, capacity, devices_needed, tokens_held
 from core.model_spec import ModelSpec
 from core.models import MODELS
 from core.scenario import Scenario
@@ -35,6 +35,7 @@ class Shares:
 
     fit: Capacity
     lines: tuple[tuple[str, np.ndarray], ...]
+    here: tuple[tuple[str, int], ...]
     current: np.ndarray
     context: int
 
@@ -104,7 +105,8 @@ class Memory(SectionModel):
         fit = capacity(scenario, self.tokens, reserved_fraction=self.reserved)
         shares = Shares(
             fit=fit,
-            lines=self._lines(),
+            lines=self._lines(_CONTEXTS),
+            here=tuple((words, int(count)) for words, count in self._lines(self.tokens)),
             current=capacity(scenario, _CONTEXTS, reserved_fraction=self.reserved).sequences,
             context=self.tokens,
         )
@@ -126,12 +128,12 @@ class Memory(SectionModel):
         except ValueError as error:
             return model, (f"{error}. The model's own heads are used.",)
 
-    def _lines(self) -> tuple[tuple[str, np.ndarray], ...]:
+    def _lines(self, contexts: Any) -> tuple[tuple[str, np.ndarray], ...]:
         model = self.scenario.model
         lines = []
         for heads, words in _sharing(model):
             scenario = replace(self.scenario, model=model.with_kv_heads(heads))
-            fit = capacity(scenario, _CONTEXTS, reserved_fraction=self.reserved)
+            fit = capacity(scenario, contexts, reserved_fraction=self.reserved)
             lines.append((words, fit.sequences))
         return tuple(lines)
 
@@ -139,7 +141,7 @@ class Memory(SectionModel):
         weights = quantity(fit.weights_byte, "B")
         usable = quantity(fit.usable_byte, "B")
         if not fit.fits:
-            needed = _devices_needed(scenario, self.reserved)
+            needed = devices_needed(scenario, reserved_fraction=self.reserved)
             return (
                 f"{scenario.model.name} does not fit: {weights} of weights into {usable}. "
                 f"It takes {needed:,} of these devices."
@@ -149,24 +151,18 @@ class Memory(SectionModel):
         each = quantity(float(fit.per_sequence_byte), "B")
         return (
             f"{weights} of weights leave {quantity(fit.cache_byte, 'B')} for the cache: "
-            f"{count:,} sequences of {self.tokens:,} tokens. The next one needs {each} and finds "
+            f"{count:,} sequences of {_tokens(self.tokens)}. The next one needs {each} and finds "
             f"{quantity(left, 'B')}."
         )
 
     def _readouts(self, scenario: Scenario, fit: Capacity) -> tuple[Readout, ...]:
-        model = scenario.model
         per_token = arithmetic.bytes_per_token(scenario)
         each = arithmetic.bytes_per_sequence(scenario, self.tokens)
         steps = arithmetic.sequences(scenario, self.tokens, reserved_fraction=self.reserved)
-        slope = per_token[0].value
-        beyond = model.kv_bytes_per_token_beyond_windows(scenario.cache_byte)
-        fixed = each[0].value - beyond * self.tokens
-        capped = beyond != slope and fixed > 0
-        number, unit = binary(slope).split(" ")
-        fixed_number, fixed_unit = binary(fixed if capped else model.state_byte_per_sequence).split(
-            " "
-        )
-        held = tokens_that_fit(scenario, reserved_fraction=self.reserved)
+        number, unit = binary(per_token[0].value).split(" ")
+        fixed = arithmetic.fixed_per_sequence(scenario)
+        fixed_number, fixed_unit = binary(fixed[0].value).split(" ")
+        held = float(tokens_held(scenario, self.tokens, reserved_fraction=self.reserved))
         return (
             Readout("sequences", "sequences that fit", f"{int(fit.sequences):,}", "", steps),
             Readout("token", "slope: one more token", number, unit, per_token),
@@ -184,14 +180,20 @@ class Memory(SectionModel):
                 steps[:2],
             ),
             Readout("weights", "weights", *split_quantity(fit.weights_byte, "B"), steps[:1]),
-            Readout("fixed", "fixed part of a sequence", fixed_number, fixed_unit, each),
-            Readout("held", "tokens held in all", significant(held), "", (*steps[:2], *per_token)),
+            Readout("fixed", "fixed part of a sequence", fixed_number, fixed_unit, fixed),
+            Readout(
+                "held",
+                "tokens held in all",
+                significant(held),
+                "",
+                arithmetic.tokens_held(scenario, self.tokens, reserved_fraction=self.reserved),
+            ),
             Readout(
                 "devices",
                 "devices that the weights need",
-                f"{_devices_needed(scenario, self.reserved):,}",
+                f"{devices_needed(scenario, reserved_fraction=self.reserved):,}",
                 "",
-                steps[:1],
+                arithmetic.devices_needed(scenario, reserved_fraction=self.reserved),
             ),
         )
 
@@ -208,14 +210,11 @@ class Memory(SectionModel):
                 f"Of {whole}: {quantity(fit.weights_byte, 'B')} weights, "
                 f"{quantity(fit.cache_byte, 'B')} cache, {quantity(fit.reserve_byte, 'B')} reserve."
             )
-        parts = [
-            f"{words}: {int(np.interp(self.tokens, _CONTEXTS, line)):,}"
-            for words, line in shares.lines
-        ]
+        parts = [f"{words}: {count:,}" for words, count in shares.here]
         listed = "; ".join(parts) if parts else f"{int(fit.sequences):,} sequences"
         return {
             "memory-bar": bar,
-            "sequences": f"About so many fit at {self.tokens:,} tokens: {listed}.",
+            "sequences": f"So many fit at {_tokens(self.tokens)}: {listed}.",
         }
 
     def _tables(self, shares: Shares) -> dict[str, dict[str, Any]]:
@@ -267,7 +266,7 @@ class Memory(SectionModel):
             "mla_token": f"{exact(mla.kv_bytes_per_token())} bytes",
             "mla_whole": f"{exact(whole)}",
             "usable": quantity(capacity(big, 8192).usable_byte, "B"),
-            "devices_70b": f"{_devices_needed(big, 0.9)}",
+            "devices_70b": f"{devices_needed(big)}",
             "formula_token": arithmetic.bytes_per_token(s)[0].formula_mathml,
         }
 
@@ -277,7 +276,7 @@ class Memory(SectionModel):
             [
                 *scenario_lines(self.scenario),
                 "from dataclasses import replace",
-                "from core.kv_cache import capacity, tokens_that_fit",
+                "from core.kv_cache import capacity, devices_needed, tokens_held",
                 "",
                 f"scenario = replace(scenario, model=model{heads})",
                 f"context, reserved = {self.tokens}, {self.reserved}",
@@ -288,8 +287,12 @@ class Memory(SectionModel):
                 'print("one sequence, B:", float(fit.per_sequence_byte))',
                 'print("budget for the cache, B:", fit.cache_byte)',
                 'print("weights, B:", fit.weights_byte)',
+                'print("fixed part of a sequence, B:", '
+                "scenario.model.kv_bytes_fixed(scenario.cache_byte))",
                 'print("tokens held in all:", '
-                "tokens_that_fit(scenario, reserved_fraction=reserved))",
+                "float(tokens_held(scenario, context, reserved_fraction=reserved)))",
+                'print("devices that the weights need:", '
+                "devices_needed(scenario, reserved_fraction=reserved))",
             ]
         )
 
@@ -433,8 +436,8 @@ def _sharing(model: ModelSpec) -> list[tuple[int, str]]:
     return sorted(chosen.items())[:3]
 
 
-def _devices_needed(scenario: Scenario, reserved: float) -> int:
-    return int(np.ceil(scenario.weights_byte / (scenario.device.memory_byte * reserved)))
+def _tokens(count: int) -> str:
+    return f"{count:,} token{'s' * (count != 1)}"
 
 
 def _default(model: ModelSpec | None = None) -> Scenario:

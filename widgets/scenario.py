@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,12 +9,13 @@ import param
 
 from core import validate
 from core.devices import DEVICES, DeviceSpec
-from core.hf_config import HfReading, parse_config_text
+from core.hf_config import HfReading
 from core.model_spec import ModelSpec
 from core.models import MODELS, TEXTBOOK
 from core.scenario import Scenario
 from core.units import GIGA, TERA, binary, quantity, significant
-from widgets.share import Reader, pack_config, read_number, shown, unpack_config
+from widgets.config_link import read_file, read_word
+from widgets.share import Reader, pack_config, read_number, shown
 
 YOURS = "config.json"
 CUSTOM = "custom"
@@ -34,6 +34,7 @@ NUMBERS: dict[str, tuple[str, float, float]] = {
     "rate": ("Bandwidth, TB/s", 0.001, 1000),
     "memory": ("Memory, GB", 0.1, 1e6),
 }
+_OF_YOUR_DEVICE = ("peak", "rate", "memory")
 DEFAULTS: dict[str, Any] = {
     "model": "8B",
     "device": "A100",
@@ -75,10 +76,15 @@ class ScenarioModel(param.Parameterized):
 
     def adopt_config(self, text: str | bytes, name: str = "") -> list[str]:
         """Make a config.json the model of the page; `ValueError` says why it cannot be."""
-        reading = parse_config_text(text, name)
+        reading, carried = read_file(text, name)
         changes = {"model": YOURS}
         notes = self._adopt({**self.choices, **changes}, reading, changes)
-        self.config_text = json.dumps(json.loads(text), separators=(",", ":"))
+        self.config_text = carried
+        if not carried:
+            notes.append(
+                f"{reading.model.name} is too long for an address, even without what is not read "
+                "here; a link and a reload leave it out. Drop the file again then."
+            )
         return notes
 
     def check(self, key: str, value: Any) -> None:
@@ -136,7 +142,7 @@ class ScenarioModel(param.Parameterized):
     def readers(self) -> dict[str, Reader]:
         """For each choice, a function from a link's text to a value."""
         readers: dict[str, Reader] = {key: self._reader(key) for key in DEFAULTS}
-        readers["config"] = _read_config
+        readers["config"] = read_word
         return readers
 
     def _reader(self, key: str) -> Reader:
@@ -162,6 +168,12 @@ class ScenarioModel(param.Parameterized):
         if reading is not None:
             choices["model"] = YOURS
         notes = self._adopt(choices, reading, {"model": None} if "weights" not in values else {})
+        typed = [key for key in _OF_YOUR_DEVICE if key in values]
+        if typed and choices["device"] != CUSTOM:
+            notes.append(
+                f"{', '.join(typed)} in the link changed nothing: they are of a device of your "
+                f"own, which the link must name as device={CUSTOM}."
+            )
         self.config_text = text
         return notes
 
@@ -169,10 +181,11 @@ class ScenarioModel(param.Parameterized):
         """The choices as a link carries them; a dropped config travels with the keys it used."""
         values = dict(self.choices)
         if self.choices["device"] != CUSTOM:
-            values = {k: v for k, v in values.items() if k not in ("peak", "rate", "memory")}
+            values = {k: v for k, v in values.items() if k not in _OF_YOUR_DEVICE}
         if self.reading is not None:
             del values["model"]
-            values["config"] = pack_config(self.config_text)
+            if self.config_text:
+                values["config"] = pack_config(self.config_text)
         return values
 
     def summary(self) -> str:
@@ -208,11 +221,6 @@ class ScenarioModel(param.Parameterized):
         scenario = _build(choices, reading)
         self.param.update(choices=choices, reading=reading, scenario=scenario)
         return notes
-
-
-def _read_config(word: str) -> tuple[str, HfReading]:
-    text = unpack_config(word)
-    return text, parse_config_text(text)
 
 
 def _model(choices: Mapping[str, Any], reading: HfReading | None) -> ModelSpec:

@@ -23,6 +23,7 @@ from widgets.scheduling_stream import (
     Drawn,
     Outcome,
     Plan,
+    Refused,
     Report,
     Sweeps,
     Trace,
@@ -423,7 +424,10 @@ class Scheduling(SectionModel):
         return scheduling_prose.numbers()
 
     def snippet(self) -> str:
-        return scheduling_snippet.snippet(self._question(), self._plan(), self._targets())
+        plan = self._plan()
+        outcome = self._served[1][0] if self._served and self._served[0] == plan else None
+        never = outcome.why if isinstance(outcome, Refused) else ""
+        return scheduling_snippet.snippet(self._question(), plan, self._targets(), never)
 
 
 def _result(shown: Shown, then: Job | None = None) -> SectionResult:

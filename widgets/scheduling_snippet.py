@@ -8,8 +8,12 @@ from widgets.scheduling_text import Targets
 from widgets.snippets import scenario_lines
 
 
-def snippet(question: Question, plan: Plan, targets: Targets) -> str:
-    """The present choice as a program."""
+def snippet(question: Question, plan: Plan, targets: Targets, never: str = "") -> str:
+    """The present choice as a program; `never` says why the stream does not run, where it does not.
+
+    The program leaves out what the page cannot show either.
+    """
+    stream = _run_lines(plan, targets) if not never else [f"# The stream does not run: {never}."]
     return "\n".join(
         [
             *scenario_lines(question.scenario),
@@ -21,24 +25,31 @@ def snippet(question: Question, plan: Plan, targets: Targets) -> str:
             f"budget = {limit(question.budget)}",
             *_prompt_lines(question),
             "",
-            *_stream_lines(plan),
-            *_room_lines(plan),
-            "run = simulate(",
-            "    stream,",
-            "    scenario,",
-            "    token_budget=budget,",
-            f"    chunked={plan.chunked},",
-            f"    reserved_fraction={plan.memory_share},",
-            *(["    room=room,"] if plan.common_prefix is not None else []),
-            ")",
-            'print("stream, TTFT p50 and p99, s:", *np.quantile(run.ttft_s, [0.5, 0.99]))',
-            'print("stream, ITL p50 and p99, s:", *run.itl_s.quantile([0.5, 0.99]))',
-            f"targets = {{'ttft_target_s': {targets.ttft_s}, 'itl_target_s': {targets.itl_s}}}",
-            f"goodput = Latencies.of(run).goodput_per_s(**targets, judge={targets.judge!r})",
-            'print("goodput, requests/s:", goodput)',
-            'print("preemptions:", len(run.preemptions))',
+            *stream,
         ]
     )
+
+
+def _run_lines(plan: Plan, targets: Targets) -> list[str]:
+    return [
+        *_stream_lines(plan),
+        *_room_lines(plan),
+        "run = simulate(",
+        "    stream,",
+        "    scenario,",
+        "    token_budget=budget,",
+        f"    chunked={plan.chunked},",
+        f"    reserved_fraction={plan.memory_share},",
+        *(["    room=room,"] if plan.common_prefix is not None else []),
+        ")",
+        'print("stream, TTFT p50 and p99, s:", *np.quantile(run.ttft_s, [0.5, 0.99]))',
+        "if run.itl_s.count:  # answers of one token have no gap",
+        '    print("stream, ITL p50 and p99, s:", *run.itl_s.quantile([0.5, 0.99]))',
+        f"targets = {{'ttft_target_s': {targets.ttft_s}, 'itl_target_s': {targets.itl_s}}}",
+        f"goodput = Latencies.of(run).goodput_per_s(**targets, judge={targets.judge!r})",
+        'print("goodput, requests/s:", goodput)',
+        'print("preemptions:", len(run.preemptions))',
+    ]
 
 
 def _prompt_lines(q: Question) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -293,7 +294,7 @@ class SectionView(Viewer):
 
 
 def csv_text(columns: Mapping[str, Any]) -> str:
-    """Columns as RFC 4180 text with every digit; texts are quoted."""
+    """Columns as RFC 4180 text with every digit; texts are quoted, and no value is no text."""
     arrays = [np.asarray(column) for column in columns.values()]
     lines = [",".join(columns)]
     for row in zip(*arrays, strict=True):
@@ -305,6 +306,10 @@ def _csv_cell(value: Any) -> str:
     if isinstance(value, str):
         return '"' + value.replace('"', '""') + '"'
     number = float(value)
+    if math.isnan(number):
+        return ""  # there is no value
+    if math.isinf(number):
+        return repr(number)
     return str(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
 
 

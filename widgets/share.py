@@ -7,10 +7,10 @@ problem, and the rest applies.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import zlib
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
@@ -27,12 +27,13 @@ Reader: TypeAlias = Callable[[str], Any]
 def parse_query(query: str | bytes) -> tuple[dict[str, str], list[str]]:
     """Split a query string into names and values, with a sentence for all that was left out.
 
-    Invalid UTF-8, too many parameters and over-long values are refused one by one. Later
-    repetitions of a name are ignored.
+    Invalid UTF-8, too many parameters and over-long values are refused one by one; of a name that
+    stands there twice the first value counts.
     """
     text = query.decode("latin-1") if isinstance(query, bytes) else query
     pairs: dict[str, str] = {}
     problems: list[str] = []
+    twice: dict[str, str] = {}
     items = parse_qsl(text.lstrip("?"), keep_blank_values=True, encoding="utf-8", errors="replace")
     if len(items) > MAX_PARAMETERS:
         problems.append(
@@ -48,6 +49,13 @@ def parse_query(query: str | bytes) -> tuple[dict[str, str], list[str]]:
             )
         elif name not in pairs:
             pairs[name] = value
+        elif value != pairs[name]:
+            twice.setdefault(name, value)
+    problems += [
+        f"“{printable(name)}” stands in the link more than once; {printable(pairs[name])} was "
+        "taken."
+        for name in list(twice)[:3]
+    ]
     return pairs, problems
 
 
@@ -126,7 +134,7 @@ def shown(value: object) -> str:
         return printable(value) + comma_hint(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return printable(str(value))
-    return f"{value:,.10g}" if abs(value) < 1e300 else "a number too large to write out"
+    return "a number too large to write out" if 1e300 <= abs(value) < inf else f"{value:,.10g}"
 
 
 def printable(text: str, limit: int = 40) -> str:
@@ -142,14 +150,21 @@ def pack_config(text: str) -> str:
 
 def unpack_config(word: str) -> str:
     """The JSON text inside a packed config; inflating stops at 200 kB."""
+    if not word:
+        raise ValueError("there is no packed config.json in it; copy the whole link")
     try:
         raw = base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True)
         inflater = zlib.decompressobj()
         text = inflater.decompress(raw, MAX_CONFIG_BYTE)
-        if inflater.unconsumed_tail or not inflater.eof:
-            raise ValueError(f"the packed config is larger than {MAX_CONFIG_BYTE:,} bytes")
-        return text.decode("utf-8")
-    except (binascii.Error, zlib.error, UnicodeDecodeError) as error:
+    except (ValueError, zlib.error) as error:  # not base64, or not ASCII, or not deflated
         raise ValueError(
             "the packed config.json cannot be unpacked; copy the link again"
         ) from error
+    if inflater.unconsumed_tail:
+        raise ValueError(f"the packed config is larger than {MAX_CONFIG_BYTE:,} bytes")
+    if not inflater.eof:
+        raise ValueError("the end of the packed config.json is missing; copy the whole link")
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError("the packed config.json is not UTF-8; copy the link again") from error

@@ -127,7 +127,9 @@ def _repeated(keys: Keys, layers: int) -> tuple[str, ...]:
     value, words = found[1], list[str]()
     for pair in value if isinstance(value, list | tuple) else ():
         match pair:
-            case [[*kinds], int(repeats)] if repeats is not True and 0 < repeats * len(kinds) <= layers:
+            case [[*kinds], int(repeats)] if (
+                repeats is not True and 0 < repeats * len(kinds) <= layers
+            ):
                 words += [str(kind) for kind in kinds] * repeats
     if len(words) != layers or set(words) - {"global", "local"}:
         wanted = f'pairs such as [["global", "local"], {layers // 2}], {layers} layers in all'

@@ -80,7 +80,7 @@ def test_an_exact_value_can_be_typed_and_a_wrong_one_is_explained(open_page: Ope
     entry.press("Enter")
     expect(readout(page, "prefill-decode", "step")).to_have_text("12.4")
     problem = card(page, "prefill-decode").locator(".problem")
-    for wrong in ("9999", "abc", "-1"):
+    for wrong in ("9999", "abc", "-1", "3,3", "99999999999999999999"):
         entry.fill(wrong)
         entry.press("Enter")
         expect(problem).to_contain_text("Decode batch must be")
@@ -194,7 +194,8 @@ def test_a_file_can_be_dropped_on_the_bar(open_page: Open) -> None:
         ("empty.json", b"", "empty"),
         ("broken.json", b"{", "JSON"),
         ("list.json", b"[1]", "object"),
-        ("photo.png", b"\x89PNG\xff\xfe", "JSON"),
+        ("photo.png", b"\x89PNG\xff\xfe", "is not UTF-8 text"),
+        ("wide.json", json.dumps({"model_type": "llama"}).encode("utf-16"), "is not UTF-8 text"),
         (
             "odd.json",
             json.dumps({"model_type": "perceiver", "hidden_size": 1}).encode(),
@@ -222,10 +223,13 @@ def test_a_device_can_be_typed_in(open_page: Open) -> None:
     rate.fill("4")
     rate.press("Enter")
     expect(readout(page, "prefill-decode", "step")).to_have_text("6.15")
-    rate.fill("fast")
-    rate.press("Enter")
-    expect(page.locator("#scenario .notice:visible")).to_contain_text("Bandwidth, TB/s must be")
-    expect(rate).to_have_value("4")
+    for wrong, said in (("fast", "got fast"), ("3,35", "with a decimal point it is 3.35")):
+        rate.fill(wrong)
+        rate.press("Enter")
+        notice = page.locator("#scenario .notice:visible")
+        expect(notice).to_contain_text("Bandwidth, TB/s must be")
+        expect(notice).to_contain_text(said)
+        expect(rate).to_have_value("4")
 
 
 def test_the_address_bar_is_written_on_release_without_history(open_page: Open) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.devices import DEVICES, DeviceSpec
-from core.kv_cache import capacity, tokens_that_fit
+from core.kv_cache import capacity, devices_needed, tokens_held, tokens_that_fit
 from core.model_spec import AttentionGroup, ModelSpec
 from core.models import MODELS
 from core.scenario import Scenario
@@ -120,3 +120,29 @@ def test_a_model_that_only_carries_states_holds_any_number_of_tokens() -> None:
     model = ModelSpec("state", 10**9, (), state_byte_per_sequence=10**6)
     assert tokens_that_fit(Scenario(model, A100)) == float("inf")
     assert capacity(Scenario(model, A100), 5).sequences == 70_000
+
+
+def test_what_is_fixed_is_what_a_long_sequence_holds_beyond_its_slope():
+    for name, model in MODELS.items():
+        long = 1_000_000
+        slope = model.kv_bytes_per_token_beyond_windows(1.0)
+        held = float(model.kv_bytes_per_sequence(long, 1.0))
+        assert model.kv_bytes_fixed(1.0) == held - slope * long, name
+    assert MODELS["Gemma-2-9B"].kv_bytes_fixed() == 704_643_072
+
+
+def test_tokens_held_are_the_budget_over_the_slope_without_windows():
+    plain = Scenario(MODELS["8B"], A100)
+    assert tokens_held(plain, [1, 100, 8_192]).tolist() == [427_246] * 3
+    assert tokens_that_fit(plain) == 427_246
+    windowed = Scenario(MODELS["Mistral-7B-v0.1"], A100)
+    assert tokens_held(windowed, 131_072) > 10 * tokens_held(windowed, 4_096)
+    assert tokens_held(Scenario(MODELS["70B"], A100), 8_192) == 0
+
+
+def test_devices_needed_is_the_least_number_that_fits():
+    for name in ("8B", "70B", "DeepSeek-V3/R1 (without MTP)"):
+        count = devices_needed(Scenario(MODELS[name], A100))
+        assert capacity(Scenario(MODELS[name], A100, devices=count), 1).fits
+        assert count == 1 or not capacity(Scenario(MODELS[name], A100, devices=count - 1), 1).fits
+    assert devices_needed(Scenario(MODELS["70B"], A100)) == 2

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from core.devices import DEVICES
@@ -12,6 +17,7 @@ from widgets.scheduling import Scheduling
 from widgets.scheduling_stream import BLOCK_TOKEN, Drawn, Plan, Refused, Served, serve
 
 S = Scenario(MODELS["8B"], DEVICES["A100"])
+ROOT = Path(__file__).parents[2]
 
 
 def plan(common_prefix: int | None, scenario: Scenario = S, spread: float = 0.0) -> Plan:
@@ -72,3 +78,24 @@ def test_the_prose_prints() -> None:
     """At five prompts a second; the pool and the stream are those of the core's own tests."""
     assert "43 % of all prompt tokens are skipped" in rendered("scheduling")
     assert "within 71.9 ms instead of 191 ms" in rendered("scheduling")
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "said"),
+    [
+        ("8B", {"mean_answer": 1, "length_spread": 0.0}, "goodput, requests/s"),
+        ("70B", {}, "# The stream does not run: "),
+        ("Mistral-7B-v0.1", {"prefix_caching": "on"}, "# The stream does not run: "),
+    ],
+)
+def test_the_snippet_runs_where_the_page_has_no_number(
+    name: str, inputs: dict[str, Any], said: str
+) -> None:
+    model = Scheduling(Scenario(MODELS[name], DEVICES["A100"]), load_requests=60)
+    model.apply(inputs)
+    code = model.snippet()
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.stderr == ""
+    assert said in code + done.stdout

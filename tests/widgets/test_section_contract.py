@@ -143,3 +143,23 @@ def test_a_job_behind_the_first_result_waits_until_the_card_is_there() -> None:
     assert told == ["built with first", "worked"]
     assert view.model.result.summary == "fuller"
     assert view.card.state["result"]["summary"] == "fuller"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (10**20, "got 1e\\+20"),
+        (10**400, "got a number too large to write out"),
+        (float("nan"), "got nan"),
+        (float("inf"), "got "),
+        ("1,5", "got 1,5; with a decimal point it is 1.5"),
+        ("two", "got two"),
+        (None, "got None"),
+        (True, "got True"),
+    ],
+)
+def test_a_number_of_any_size_is_refused_in_words(value: Any, said: str) -> None:
+    letters = Letters(S)
+    with pytest.raises(ValueError, match=f"Copies must be .*from 1 to 9, {said}"):
+        letters.apply({"copies": value})
+    assert letters.copies == 1

@@ -221,7 +221,7 @@ def test_the_snippet_prints_the_readouts(section: type[SectionModel], scenario: 
     printed = [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?|inf", done.stdout)]
     for readout in model.result.readouts:
         value = readout.steps[-1].value
-        if readout.number in ("never", "none") or readout.key in ("fixed", "devices"):
+        if readout.number in ("never", "none"):
             continue
         near = [p for p in printed if p == pytest.approx(value, rel=1e-6, abs=1e-12)]
         assert near, (readout.key, value, done.stdout)
@@ -234,8 +234,36 @@ def test_stops_hold_every_power_of_two() -> None:
     assert (stops[0], stops[-1]) == (1, 512)
 
 
-def test_interpolated_counts_are_called_about() -> None:
-    assert Memory(S, tokens=3000).result.sentences["sequences"].startswith("About")
+@pytest.mark.parametrize("tokens", [1, 100, 3_000, 7_000, 131_072])
+def test_the_sentence_counts_what_the_readout_counts(tokens: int) -> None:
+    result = Memory(S, tokens=tokens).result
+    assert (
+        f"8 heads, grouped: {result.readout('sequences').number};"
+        in (result.sentences["sequences"])
+    )
+
+
+def test_one_token_is_one_token() -> None:
+    result = Memory(S, tokens=1).result
+    assert result.sentences["sequences"].startswith("So many fit at 1 token: ")
+    assert "sequences of 1 token." in result.summary
+
+
+@pytest.mark.parametrize("tokens", [1, 1_024, 4_096, 8_192])
+def test_the_fixed_part_of_a_sequence_does_not_hang_on_the_context(tokens: int) -> None:
+    windowed = Scenario(MODELS["Gemma-2-9B"], DEVICES["A100"])
+    readout = Memory(windowed, tokens=tokens).result.readout("fixed")
+    assert (readout.number, readout.unit) == ("672", "MiB")  # 4,096 · 172,032 B
+
+
+@pytest.mark.parametrize("model", ["gpt-oss-120b", "Mistral-7B-v0.1", "Qwen3.5-27B", "8B"])
+def test_the_tokens_held_are_those_of_the_sequences_that_fit(model: str) -> None:
+    scenario = Scenario(MODELS[model], DEVICES["A100"], devices=4)
+    for tokens in (1_000, 8_192, 131_072):
+        result = Memory(scenario, tokens=tokens).result
+        whole = float(result.readout("sequences").number.replace(",", "")) * tokens
+        held = result.readout("held").steps[-1].value
+        assert whole <= held < whole + tokens
 
 
 def test_the_bar_has_a_tick_for_each_sequence() -> None:

@@ -80,6 +80,39 @@ def test_a_link_carries_the_dropped_config(session: Session) -> None:
     assert again.model.scenario.model.parameters == 8_030_261_248
 
 
+def test_a_link_keeps_the_name_of_the_dropped_file(session: Session) -> None:
+    drop(session, json.dumps(LLAMA), "meta-llama--Meta-Llama-3-8B.json")
+    again = Session(section_classes(), session.query(), "light")
+    assert again.model.scenario.model.name == "meta-llama--Meta-Llama-3-8B"
+    assert again.query() == session.query()
+
+
+def test_a_link_leaves_out_what_a_long_config_does_not_need(session: Session) -> None:
+    labels = {str(i): f"label {i * 7919 % 10007}" for i in range(3_000)}
+    drop(session, json.dumps({**LLAMA, "id2label": labels}), "labelled.json")
+    assert session.bar.state["notices"] == []
+    assert len(session.query()) <= 4_000
+    again = Session(section_classes(), session.query(), "light")
+    assert again.bar.state["notices"] == []
+    assert again.model.scenario == session.model.scenario
+
+
+def test_a_config_too_long_for_a_link_is_named_and_left_out(session: Session) -> None:
+    spared = [f"model.layers.{i}.{i * 7919**3 % 10**9 + 7:x}" for i in range(3_000)]
+    quantised = {"quant_method": "fp8", "weight_block_size": None, "ignore": spared}
+    drop(session, json.dumps({**LLAMA, "quantization_config": quantised}), "mine.json")
+    assert session.model.scenario.model.name == "mine"
+    assert "mine is too long for an address" in session.bar.state["notices"][-1]
+    assert "config" not in session.query()
+
+
+def test_two_byte_order_marks_change_nothing(session: Session) -> None:
+    before = state(session)
+    drop(session, "\ufeff\ufeff" + json.dumps(LLAMA))
+    assert "is not JSON" in session.bar.state["notices"][0]
+    assert state(session) == before
+
+
 def test_a_quantised_config_counts_its_own_bytes(session: Session) -> None:
     session.receive({"set": {"model": "gpt-oss-120b"}})
     assert session.model.scenario.weights_byte == 65_248_815_744
@@ -136,7 +169,10 @@ def test_a_bad_config_is_refused_by_name_and_changes_nothing(
         ({"set": {"overhead": -1}}, "Overhead"),
         ({"set": {"overhead": float("nan")}}, "Overhead"),
         ({"set": {"compute": 0}}, "Efficiency of compute"),
-        ({"set": {"peak": "fast"}}, "Peak, TFLOP/s must be a number from 0.01 to 1,000,000, got fast"),
+        (
+            {"set": {"peak": "fast"}},
+            "Peak, TFLOP/s must be a number from 0.01 to 1,000,000, got fast",
+        ),
         ({"set": {"rate": 0}}, "Bandwidth"),
         ({"set": {"memory": -80}}, "Memory"),
         ({"set": {"model": "9B"}}, "model must be one of"),

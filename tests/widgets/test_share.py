@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 
 import pytest
@@ -92,6 +93,9 @@ def test_a_bad_value_is_named_and_the_rest_applies() -> None:
         ("theme=blue", "light or dark"),
         ("kv_heads=7", "choose one of"),
         ("config=%21%21", "cannot be unpacked"),
+        ("model=70B&model=8B", "“model” stands in the link more than once; 70B was taken"),
+        ("peak=500", "peak in the link changed nothing: they are of a device of your own"),
+        ("devices=1,5", "not a number; with a decimal point it is 1.5"),
         ("batchh=3", "Nothing on this page is called"),
         ("batch=%ff", "not valid UTF-8"),
         ("arithmetic=fp8", "does not multiply in fp8"),
@@ -133,6 +137,29 @@ def test_numbers_survive_the_round_trip(values: dict[str, int]) -> None:
 def test_a_config_survives_packing() -> None:
     text = '{"model_type":"llama","hidden_size":4096}'
     assert unpack_config(pack_config(text)) == text
+
+
+def test_a_link_that_was_cut_says_so() -> None:
+    word = pack_config(json.dumps({"model_type": "llama", "sizes": list(range(99))}))
+    for cut in range(4, len(word) - 8, 4):
+        with pytest.raises(ValueError, match=r"cannot be unpacked|is missing; copy the whole link"):
+            unpack_config(word[:cut])
+    with pytest.raises(ValueError, match="is missing; copy the whole link"):
+        unpack_config(word[:-8])
+    with pytest.raises(ValueError, match="no packed"):
+        unpack_config("")
+    with pytest.raises(ValueError, match="cannot be unpacked"):
+        unpack_config("é")
+
+
+def test_commas_stand_between_groups_of_three_only() -> None:
+    assert (read_number("2,048"), read_number("1,234,567.5")) == (2048, 1234567.5)
+    for text, point in (("1,5", "1.5"), ("3,35", "3.35")):
+        with pytest.raises(ValueError, match=f"not a number; with a decimal point it is {point}"):
+            read_number(text)
+    for text in ("1,50,000", ",5", "5,", "1.5,000", "12345,678"):
+        with pytest.raises(ValueError, match="not a number"):
+            read_number(text)
 
 
 def test_a_packed_bomb_is_refused_before_it_is_inflated() -> None:

@@ -1,0 +1,80 @@
+"""What holds for every section of the page, whatever the model."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import numpy as np
+import pytest
+
+from core.devices import DEVICES
+from core.models import MODELS
+from core.scenario import Scenario
+from widgets.base import SectionModel
+from widgets.page import section_classes
+from widgets.readouts import Readout
+from widgets.section import csv_text
+
+# A dense model, one that does not fit, experts behind latents, windows, and fixed state.
+MODELS_OF_EVERY_KIND = [
+    ("8B", 1),
+    ("70B", 1),
+    ("DeepSeek-V3/R1 (without MTP)", 16),
+    ("gpt-oss-120b", 2),
+    ("Qwen3.5-27B", 4),
+]
+# Those of the checked simulator are counts of what it ran, not sums.
+SUMMED = [slug for slug in section_classes() if slug != "checked-simulator"]
+PREFIX = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def section(slug: str, model: str, devices: int) -> SectionModel:
+    scenario = Scenario(MODELS[model], DEVICES["A100"], devices=devices)
+    made: SectionModel = section_classes()[slug][0](scenario)
+    return made
+
+
+def values_of(readout: Readout) -> set[float]:
+    """What the shown number may stand for, in base units; empty where it is a word."""
+    try:
+        number = float(readout.number.replace(",", "").replace("−", "-"))
+    except ValueError:
+        return set()
+    unit = readout.unit.split(" ")[0]
+    if unit in ("%", "points"):
+        return {number, number / 100}
+    if unit in BINARY:
+        return {number * BINARY[unit]}
+    scaled = re.fullmatch(r"([kMGTmµn]?)(s|B|FLOP)(/s)?", unit)
+    return {number * PREFIX[scaled[1]]} if scaled else {number}
+
+
+@pytest.mark.parametrize(("model", "devices"), MODELS_OF_EVERY_KIND)
+@pytest.mark.parametrize("slug", SUMMED)
+def test_the_arithmetic_of_a_readout_ends_at_its_number(
+    slug: str, model: str, devices: int
+) -> None:
+    for readout in section(slug, model, devices).result.readouts:
+        values = values_of(readout)
+        if not values:
+            continue
+        last = readout.steps[-1].value
+        # Three digits are shown.
+        near = [value for value in values if value == pytest.approx(last, rel=6e-3, abs=1e-12)]
+        assert near, f"{readout.key} shows {readout.number} {readout.unit}, but ends at {last}"
+
+
+@pytest.mark.parametrize(("model", "devices"), MODELS_OF_EVERY_KIND)
+@pytest.mark.parametrize("slug", SUMMED)
+def test_every_chart_downloads_as_csv(slug: str, model: str, devices: int) -> None:
+    for name, columns in section(slug, model, devices).result.tables.items():
+        head, *rows = csv.reader(io.StringIO(csv_text(columns)))
+        assert head == list(columns), name
+        assert len(rows) == max((np.asarray(column).size for column in columns.values()), default=0)
+        for i, column in enumerate(np.asarray(column) for column in columns.values()):
+            if column.dtype.kind != "U":
+                read = [float(row[i]) if row[i] else np.nan for row in rows]
+                np.testing.assert_array_equal(read, column.astype(float), err_msg=name)
