@@ -4,5 +4,5 @@ import panel as pn
 
 from widgets import page, server
 
-pn.extension(design="native")
+pn.extension(design="native", reconnect=True)
 page.serve(server.tune)

@@ -215,6 +215,8 @@ function renderBar({ model, view }) {
   let known = location.search;
   const back = () => { if (location.search !== known) send({ query: location.search }); known = location.search; };
   if (!inCell) addEventListener("popstate", back);
+  const again = () => send({ again: true });
+  addEventListener("serving-again", again);
 
   const painters = {
     values: update, summary: () => (summary.textContent = state.summary), notices: paintNotices,
@@ -234,6 +236,7 @@ function renderBar({ model, view }) {
     removeEventListener("pointerup", release, true);
     removeEventListener("pointercancel", release, true);
     removeEventListener("popstate", back);
+    removeEventListener("serving-again", again);
     removeEventListener("scroll", foldAway);
   });
   projector?.bar({

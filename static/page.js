@@ -47,13 +47,46 @@
   const bar = document.getElementById("scenario");
   if (!embedded) new ResizeObserver(() => document.documentElement.style.setProperty("scroll-padding-top", `${bar.offsetHeight + 24}px`)).observe(bar);
 
+  // A lost connection. Bokeh tries again after 0, 2, 4, 8 and 16 s and would then draw the whole
+  // document anew. Where the server still has this reader's session nothing is drawn: what was
+  // missed is sent again. Where it has not, the address holds the state, and the page is reloaded.
   const lost = document.getElementById("lost");
   lost.querySelector("button").addEventListener("click", () => location.reload());
+  const connection = part("client/connection").ClientConnection?.prototype;
+  const pull = connection?._repull_session_doc;
+  const ownMark = (tags) => tags.find((tag) => String(tag).startsWith("session-"));
+  if (pull)
+    connection._repull_session_doc = async function (resolve, reject) {
+      if (this.session == null) return pull.call(this, resolve, reject);
+      try {
+        const { doc_json } = await this._pull_doc_json();
+        const there = doc_json.roots.map(({ attributes }) => ownMark(attributes.tags ?? [])).find(Boolean);
+        const here = this.session.document.roots().map(({ tags }) => ownMark(tags)).find(Boolean);
+        if (there === here) resolve(this.session);
+        else location.reload();
+      } catch (error) {
+        reject(error);
+      }
+    };
+  // After Bokeh's last try, and where the server refuses this page's old token: a reload, once the
+  // server answers at all.
+  const knock = async () => {
+    const script = document.querySelector("script[src]");
+    const answer = await fetch(script.src, { method: "HEAD", cache: "no-store" }).catch(() => null);
+    if (answer?.ok) location.reload();
+    else setTimeout(knock, 5_000);
+  };
   const attach = () => {
     const doc = window.Bokeh && Bokeh.documents && Bokeh.documents[0];
     if (!doc) return setTimeout(attach, 100);
-    doc.on_event("connection_lost", () => (lost.hidden = false));
-    doc.on_event("client_reconnected", () => (lost.hidden = true));
+    doc.on_event("connection_lost", (_, event) => {
+      lost.hidden = false;
+      if (event.timeout == null) knock();
+    });
+    doc.on_event("client_reconnected", () => {
+      lost.hidden = true;
+      dispatchEvent(new Event("serving-again"));
+    });
   };
   attach();
 })();

@@ -80,6 +80,10 @@ class Component(JSComponent):
         before = self.state.get(name, {})
         return {key: part for key, part in entry.items() if before.get(key) != part}
 
+    def again(self) -> None:
+        """Send the whole state: the page was away and may have missed a part of it."""
+        self._send_msg({"state": dict(self.state)})
+
     def tell(self, message: dict[str, Any]) -> None:
         """Send a one-off answer (a table, a file, a problem) to the browser."""
         self._send_msg(message)

@@ -247,6 +247,14 @@ class Chart:
         if self.sources[source].data != fresh:
             self.sources[source].data = fresh
 
+    def again(self) -> None:
+        """Send all that moves once more, changed or not."""
+        for source in self.sources.values():
+            source.trigger("data", source.data, source.data)
+        for span in (self.figure.x_range, self.figure.y_range):
+            for end in ("start", "end"):
+                span.trigger(end, getattr(span, end), getattr(span, end))
+
     def set_range(self, axis: str, start: float, end: float) -> None:
         """Move an axis; nothing is sent where it already stands there."""
         span = self.figure.x_range if axis == "x" else self.figure.y_range

@@ -113,7 +113,7 @@ def build(query: bytes, cookies: dict[str, str]) -> pn.Template:
 def with_roots(session: Session, html: str) -> pn.Template:
     """A template with the bar and the place of each section that the layout shows."""
     template = pn.Template(_compiled(html))
-    template.add_panel("scenario", session.bar)
+    template.add_panel("scenario", session.bar, tags=[session.mark])
     layout = session.layout
     for slug, box in session.boxes.items():
         if layout.mode != "embed" or slug == layout.section:

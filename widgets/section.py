@@ -109,6 +109,12 @@ class SectionView(Viewer):
         """Bring the card's controls up to date where only the scenario's choices moved."""
         self.card.show(values=self._values())
 
+    def again(self) -> None:
+        """Send card and charts whole, for a page that was away."""
+        self.card.again()
+        for chart in self._charts.values():
+            chart.again()
+
     def apply_theme(self, theme: Theme) -> None:
         """Repaint the charts."""
         self.theme = theme

@@ -9,6 +9,12 @@ from typing import Any
 
 from bokeh.server.views.ws import WSHandler
 from bokeh.settings import settings
+from bokeh.util.token import (
+    check_token_signature,
+    generate_jwt_token,
+    get_session_id,
+    get_token_payload,
+)
 from panel.io.server import DocHandler
 from tornado import httputil
 from tornado.web import StaticFileHandler
@@ -16,6 +22,8 @@ from tornado.web import StaticFileHandler
 from widgets.card import STATIC
 
 _MARK = "_sends_at_once"
+# What a token says of itself; the rest is the reader's request.
+_OWN_CLAIMS = ("session_id", "session_expiry")
 
 # Tornado answers a bare "400" above a thousand parameters. The page would rather open, read the
 # first few and say what it left out; the header's 64 kB still bound the whole.
@@ -80,6 +88,28 @@ def _answer_pages(policy: str) -> None:
     DocHandler.finish = finish
 
 
+def _renew(handler: WSHandler) -> None:
+    """Let a page that lost its connection back into its session, however long it has been open.
+
+    Its token is of the moment it was loaded and good for five minutes. A session that is still
+    alive is its own; a token that is not signed as the server asks is left as it is.
+    """
+    token, app = handler._token, handler.application
+    if token is None or not check_token_signature(
+        token, signed=app.sign_sessions, secret_key=app.secret_key
+    ):
+        return
+    session_id, payload = get_session_id(token), get_token_payload(token)
+    if any(one.id == session_id for one in handler.application_context.sessions):
+        handler._token = generate_jwt_token(
+            session_id,
+            signed=app.sign_sessions,
+            secret_key=app.secret_key,
+            expiration=app.session_token_expiration,
+            extra_payload={k: v for k, v in payload.items() if k not in _OWN_CLAIMS},
+        )
+
+
 def _send_at_once() -> None:
     """Switch Nagle's algorithm off, and raise the number of parameters Tornado reads.
 
@@ -96,6 +126,7 @@ def _send_at_once() -> None:
     @wraps(original)
     def open_without_delay(self: WSHandler, *args: Any, **kwargs: Any) -> Any:
         self.set_nodelay(True)
+        _renew(self)
         return original(self, *args, **kwargs)
 
     setattr(open_without_delay, _MARK, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -38,6 +39,9 @@ class Session:
         cell: bool = False,
     ) -> None:
         self.model = ScenarioModel()
+        # A page that reconnects recognises its own session by it, and another one that has taken
+        # its place: ids of models repeat from one run of a server to the next.
+        self.mark = f"session-{secrets.token_hex(8)}"
         pairs, problems = parse_query(query)
         widgets = {slug: model.__module__.split(".")[-1] for slug, (model, _) in sections.items()}
         lockable = [*DEFAULTS, *(n for model, _ in sections.values() for n in model.input_names())]
@@ -89,6 +93,7 @@ class Session:
             "reset": lambda _: self._take_over(self._start, []),
             "dismiss": self._dismiss,
             "near": self._near,
+            "again": lambda _: self._again(),
         }
         if not isinstance(message, dict) or len(message) != 1:
             return
@@ -179,6 +184,12 @@ class Session:
     def _near(self, slug: Any) -> None:
         if slug in self.models:
             self.bring(slug)
+
+    def _again(self) -> None:
+        """The page has lost the connection and found it again: what it missed is sent once more."""
+        self.bar.again()
+        for view in self.views.values():
+            view.again()
 
     def _dismiss(self, index: Any) -> None:
         notices = self.bar.state["notices"]

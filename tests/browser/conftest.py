@@ -59,9 +59,11 @@ class Server:
 
 
 @contextmanager
-def running(*options: str, settings: dict[str, str] | None = None) -> Iterator[Server]:
+def running(
+    *options: str, settings: dict[str, str] | None = None, port: int | None = None
+) -> Iterator[Server]:
     """`panel serve app.py` as a reader runs it, ready to answer; `settings` for its environment."""
-    port = free_port()
+    port = port or free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "panel", "serve", "app.py", "--port", str(port), *options],
         cwd=ROOT,
