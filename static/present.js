@@ -7,6 +7,7 @@
   const slugs = sections.map((section) => section.id);
   const cards = new Map();
   let bar = null;
+  let start = null; // what the link said
 
   // Where we are: a section, one of its steps, and the screen of that step (↑ ↓ change it).
   let place = Math.max(0, slugs.indexOf(page.dataset.first));
@@ -22,8 +23,9 @@
   const ROOM = 330;
 
   // The screens of a section: its charts two by two, a tall one by parts, and what else it has. The
-  // one that the prediction asks about comes first.
-  const screens = ({ spec, charts, player, stripped }) => {
+  // one that the prediction asks about comes first. Rows of text that come and go with what is
+  // chosen come last and are no step: steps may not move under the hand.
+  const screens = ({ spec, charts, player, stripped, alwaysStripped }) => {
     const found = [];
     for (const chart of charts) {
       const parts = Math.ceil(chart.height / ROOM);
@@ -42,7 +44,9 @@
     const single = stripped() && !spec.controls.some((control) => control.with_strips) && found.find(({ kind, names, parts }) => kind === "charts" && names.length === 1 && !parts);
     if (single) single.strips = true;
     const extra = stripped() && !single ? [{ kind: "strips", names: [], strips: true }] : [];
-    return [first, ...found.filter((one) => one !== first), ...extra, { kind: "numbers", names: [] }];
+    const fixed = [first, ...found.filter((one) => one !== first)];
+    const numbers = { kind: "numbers", names: [] };
+    return alwaysStripped ? [...fixed, ...extra, numbers] : [...fixed, numbers, ...extra.map((one) => ({ ...one, passing: true }))];
   };
   const shows = (card, preset) =>
     Math.max(0, screens(card).findIndex(({ names }) => names.includes(card.spec.shows[preset])));
@@ -51,7 +55,7 @@
     if (!card) return [{ kind: "question" }];
     return [
       { kind: "question" },
-      ...screens(card).map((_, at) => ({ kind: "look", screen: at })),
+      ...screens(card).filter(({ passing }) => !passing).map((_, at) => ({ kind: "look", screen: at })),
       ...card.spec.presets.map((name) => ({ kind: "preset", name, screen: shows(card, name) })),
     ];
   };
@@ -186,8 +190,9 @@
     arrange(card, screen, current());
   };
   const reset = () => {
-    before = back = null;
+    before = null;
     bar?.send({ reset: true });
+    back = { query: start, until: performance.now() + 5000 };
     if (current().kind === "preset") step = 1;
     screen = current().screen ?? 0;
     show();
@@ -206,7 +211,7 @@
   const leave = () => {
     const url = new URL(location.href);
     const theme = url.searchParams.get("theme");
-    url.search = [bar?.query(), theme && `theme=${theme}`].filter(Boolean).join("&");
+    url.search = [bar && present(), theme && `theme=${theme}`].filter(Boolean).join("&");
     url.hash = slugs[place];
     location.assign(url);
   };
@@ -295,6 +300,7 @@
 
   window.serving.present = {
     card: (card) => {
+      card.alwaysStripped = card.stripped();
       cards.set(card.spec.slug, card);
       card.charts.forEach(projected.watch);
       if (card.spec.slug !== slugs[place]) return arrange(card, 0, { kind: "question" });
@@ -302,7 +308,7 @@
       last = false;
       enter();
     },
-    bar: (one) => { bar = one; show(); },
+    bar: (one) => { bar = one; start ??= one.query(); show(); },
     notice: () => page.setAttribute("data-bar", ""),
     scenario: (words) => { scenario.textContent = words; },
     // What the address keeps during the presets, so that a reload is back where they began.

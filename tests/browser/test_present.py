@@ -248,7 +248,7 @@ def test_theme_reset_scenario_and_leaving_have_a_key(open_page: Open) -> None:
     expect(devices).to_have_value("4")
     devices.fill("8")
     devices.press("Enter")
-    expect(this.locator(".summary")).to_contain_text("140 GB of weights")
+    expect(this.locator("[data-entry=devices]")).to_have_value("8")
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     expect(page.locator("#scenario")).to_be_hidden()
@@ -366,3 +366,28 @@ def test_axe_finds_nothing(open_page: Open, dark: bool) -> None:
             for node in violation["nodes"]
         ]
     assert told_all == [], "\n".join(map(str, told_all))
+
+
+@pytest.mark.parametrize(("section", "number"), [("scheduling", 5), ("speculation", 6)])
+def test_steps_keep_their_number_whatever_a_preset_brings(
+    open_page: Open, section: str, number: int
+) -> None:
+    """Rows of tokens come with the presets on text, from a job: the steps after them stay."""
+    page = present(open_page, f"&section={section}")
+    at(page, number, 1)
+    presets = page.locator(f"#{section} .demo")
+    forward = []
+    while told(page).inner_text().startswith(f"Section {number} "):
+        forward.append((told(page).inner_text(), presets.inner_text()))
+        page.keyboard.press("PageDown")
+        page.wait_for_timeout(700)
+    assert len({words for words, _ in forward}) == len(forward)
+    assert len({words.split(" of ")[-1] for words, _ in forward[1:]}) == 1
+    named = [name for _, name in forward if name]
+    assert len(set(named)) == len(named)
+    backward = []
+    for _ in forward:
+        page.keyboard.press("PageUp")
+        page.wait_for_timeout(300)
+        backward.append((told(page).inner_text(), presets.inner_text()))
+    assert backward[::-1] == forward
