@@ -1,19 +1,5 @@
 // The page around the widgets: which section is being read, and a word when the server is gone.
 (() => {
-  // At each repaint Bokeh asks the style sheet for some 300 custom properties a figure, and writes
-  // the style sheet of every glyph anew, changed or not: the browser settles its styles again and
-  // again in between. No chart here is styled by properties, and the same text changes nothing.
-  // Each glyph also has an empty element behind the canvas that Bokeh keeps over what is drawn;
-  // nothing here hangs on it, so it is taken out of the layout.
-  const part = (name) => window.Bokeh?.require?.(name) ?? {};
-  const visual = part("core/visuals/visual").VisualProperties?.prototype;
-  if (visual) visual._get_css_value = () => "";
-  const sheet = part("core/dom").InlineStyleSheet?.prototype;
-  const write = sheet?._update;
-  if (write) sheet._update = function (css) { if (this.el.textContent !== css) write.call(this, css); };
-  const glyphs = part("models/renderers/glyph_renderer").GlyphRendererView?.prototype;
-  if (glyphs) glyphs.update_position = function () { this.position.replace(":host { display: none; }"); };
-
   const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
   const mark = () => {
     let current = null;
@@ -52,7 +38,7 @@
   // missed is sent again. Where it has not, the address holds the state, and the page is reloaded.
   const lost = document.getElementById("lost");
   lost.querySelector("button").addEventListener("click", () => location.reload());
-  const connection = part("client/connection").ClientConnection?.prototype;
+  const connection = window.Bokeh?.require?.("client/connection").ClientConnection?.prototype;
   const pull = connection?._repull_session_doc;
   const ownMark = (tags) => tags.find((tag) => String(tag).startsWith("session-"));
   if (pull)

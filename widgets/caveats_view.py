@@ -107,10 +107,10 @@ class CaveatsView(SectionView):
         chart.line("own", "x", "y", "decode", width=2.5, dash="dashed")
         chart.mark("bars", "x", "y", "ink", shape="diamond", size=9)
         chart.mark("left", "x", "y", "soft", shape="x", size=9)
-        chart.labels("headings", "x", "y", "label", bold=True, dx=5)
-        chart.labels("bars", "right", "y", "label", role="soft", dx=9)
-        chart.labels("left", "at", "y", "label", role="soft", dx=5)
-        chart.labels("names", "x", "y", "label", bold=True, dx=5)
+        chart.labels("headings", "x", "y", "label", bold=True, dx=5, fixed=True)
+        chart.labels("bars", "right", "y", "label", role="soft", dx=9, fixed=True)
+        chart.labels("left", "at", "y", "label", role="soft", dx=5, fixed=True)
+        chart.labels("names", "x", "y", "label", bold=True, dx=5, fixed=True)
         return chart
 
     def _build_own(self) -> Chart:

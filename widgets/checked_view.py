@@ -163,7 +163,7 @@ def _build_claims() -> Chart:
     _tiles(chart, "failed", "alarm", _CLAIM_TIPS)
     _marks(chart, "held", "soft")
     _marks(chart, "failed", "card")
-    chart.labels("groups", "x", "y", "label", bold=True)
+    chart.labels("groups", "x", "y", "label", bold=True, fixed=True)
     return chart
 
 
@@ -197,7 +197,7 @@ def _build_matrix() -> Chart:
     _tiles(chart, "caught", "alarm", _CELL_TIPS)
     _marks(chart, "missed", "soft")
     _marks(chart, "caught", "card")
-    chart.labels("groups", "x", "y", "label", bold=True)
+    chart.labels("groups", "x", "y", "label", bold=True, fixed=True)
     return chart
 
 
@@ -220,8 +220,8 @@ def _build_sweep() -> Chart:
     chart.mark("seeds", "x", "y", "idle", size=3)
     chart.mark("ties", "x", "y", "ink", shape="x", size=7)
     chart.mark("mine", "x", "y", "ink", size=15, filled=False)
-    chart.labels("names", "x", "y", "label", bold=True)
-    chart.labels("mine_name", "x", "y", "label", bold=True, align="right")
+    chart.labels("names", "x", "y", "label", bold=True, fixed=True)
+    chart.labels("mine_name", "x", "y", "label", bold=True, align="right", fixed=True)
     return chart
 
 

@@ -205,8 +205,14 @@ class Chart:
         align: str = "left",
         dx: float | str = 0,
         dy: float | str = 0,
+        fixed: bool = False,
     ) -> None:
-        """Direct labels, one per row of a source; `dx` and `dy` in pixels, or columns of them."""
+        """Direct labels, one per row of a source; `dx` and `dy` in pixels, or columns of them.
+
+        A label has the card behind it, so that a line which crosses it leaves it legible, and the
+        page moves it into the chart and off other labels (static/charts.js). One that names a row
+        or a tile is `fixed`: it has neither.
+        """
         labels = LabelSet(
             x=x,
             y=y,
@@ -221,6 +227,10 @@ class Chart:
             text_font_style="bold" if bold else "normal",
         )
         self.paint(labels, "text_color", role)
+        if not fixed:
+            labels.tags = ["free"]
+            labels.background_fill_alpha = 0.8
+            self.paint(labels, "background_fill_color", "card")
         self.figure.add_layout(labels)
 
     def hover(self, tooltips: Sequence[tuple[str, str]]) -> None:

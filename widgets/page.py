@@ -24,6 +24,7 @@ from widgets.session import Session
 log = logging.getLogger(__name__)
 
 TITLE = "Serving language models from scratch"
+PAGE_SCRIPTS = ("charts.js", "page.js")
 PRESENT_SCRIPTS = ("present-scale.js", "present.js")
 
 
@@ -144,7 +145,7 @@ def variables(session: Session) -> dict[str, Any]:
     return {
         "page_title": TITLE,
         "page_css": page_css(),
-        "page_js": read_static("page.js"),
+        "page_js": "\n".join(map(read_static, PAGE_SCRIPTS)),
         "component_script": component_script(),
         "present_css": in_units(read_static("present.css")) if presenting else "",
         "present_js": "\n".join(map(read_static, PRESENT_SCRIPTS)) if presenting else "",

@@ -68,7 +68,7 @@ class PagingView(SectionView):
         _text(chart, "blocks", "gx", "gy", "top", dy=9)
         _text(chart, "blocks", "gx", "gy", "bottom", dy=-9, bold=True)
         chart.bars("bars", "soft", alpha=0.45)
-        chart.labels("bar_names", "x", "y", "text", bold=True, dy=-2)
+        chart.labels("bar_names", "x", "y", "text", bold=True, dy=-2, fixed=True)
         return chart
 
     def _build_tables(self, pool: Chart) -> Chart:
@@ -222,7 +222,7 @@ def _build_reserved() -> Chart:
     chart.bars("waste", "idle", alpha=0.35)
     chart.bars("held", "decode", hatch="/")
     chart.bars("measured", "soft")
-    chart.labels("names", "x", "y", "text")
+    chart.labels("names", "x", "y", "text", fixed=True)
     return chart
 
 

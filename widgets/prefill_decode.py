@@ -314,7 +314,7 @@ class PrefillDecodeView(SectionView):
             "step-time",
             x_label="decode batch",
             y_label="ms a step",
-            x_range=(0, 256),
+            x_range=_batch_range(256),
             y_range=(0, 50),
         )
         chart.source("lines", ["batch", "compute", "memory", "step"])
@@ -378,7 +378,7 @@ class PrefillDecodeView(SectionView):
         chart, model, sweep = self.chart("step-time"), self.model, points.sweep
         end = 256 if model.batch <= 256 else MAX_BATCH
         visible = sweep.time_s[end >= _BATCHES].max() * 1e3
-        chart.set_range("x", 0, end)
+        chart.set_range("x", *_batch_range(end))
         chart.set_range("y", 0, nice_ceiling(visible * 1.1))
         chart.replace(
             "lines",
@@ -440,6 +440,11 @@ def _tables(points: Points) -> dict[str, dict[str, np.ndarray]]:
             "step_ms": sweep.time_s * 1e3,
         },
     }
+
+
+def _batch_range(end: int) -> tuple[float, float]:
+    """The axis of batches, with room for half of a mark at either end."""
+    return -0.035 * end, 1.035 * end
 
 
 SECTION = (PrefillDecode, PrefillDecodeView)
