@@ -26,7 +26,10 @@ MODEL_HEADS = "model"
 MAX_CONTEXT = 131_072
 MAX_TICKS = 240
 
-_CONTEXTS = 2.0 ** np.arange(7, 17.5, 0.5)
+_CONTEXTS = 2.0 ** np.arange(0, 17.5, 0.5)
+# Lines are named here; the axis begins a little before 128 unless the context set is shorter.
+_NAMED_AT = int(np.searchsorted(_CONTEXTS, 362))
+_AXIS = (100.0, 300_000.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +332,7 @@ class MemoryView(SectionView):
             "sequences",
             x_label="context, tokens",
             y_label="sequences",
-            x_range=(100, 300_000),
+            x_range=_AXIS,
             y_range=(0.8, 5_000),
             x_log=True,
             y_log=True,
@@ -379,22 +382,24 @@ class MemoryView(SectionView):
     def _render_lines(self, shares: Shares) -> None:
         chart = self.chart("sequences")
         columns: dict[str, Any] = {"x": _CONTEXTS, "now": _drawn(shares.current)}
+        left = min(_AXIS[0], 0.7 * shares.context)
+        chart.set_range("x", left, _AXIS[1])
+        seen = left <= _CONTEXTS
         empty = np.full(_CONTEXTS.size, np.nan)
         names: list[tuple[float, float, str]] = []
         for i, column in enumerate("abc"):
             words, line = shares.lines[i] if i < len(shares.lines) else ("", empty)
             columns[column] = _drawn(line)
-            if words and np.isfinite(columns[column][3]):
+            if words and np.isfinite(columns[column][_NAMED_AT]):
                 # The last line is named below, where no other line crosses its name.
-                height = float(columns[column][3])
+                height = float(columns[column][_NAMED_AT])
                 height = max(1.5, 0.08 * height) if column == "c" else height
-                names.append((float(_CONTEXTS[3]), height, words.split(",")[0]))
-        top = max((np.nanmax(c) for c in columns.values() if np.isfinite(c).any()), default=1.0)
-        tallest = np.nanmax(
-            [np.nanmax(columns[c]) for c in ("a", "b", "c", "now") if np.isfinite(columns[c]).any()]
-            or [min(top, 1.0)]
-        )
-        chart.set_range("y", 0.8, 10.0 ** np.ceil(np.log10(max(10.0, tallest * 1.5))))
+                names.append((float(_CONTEXTS[_NAMED_AT]), height, words.split(",")[0]))
+        counts = np.concatenate([columns[column][seen] for column in ("a", "b", "c", "now")])
+        tallest = max(10.0, 1.5 * np.nanmax(counts, initial=1.0))
+        chart.set_range("y", 0.8, 10.0 ** np.ceil(np.log10(tallest)))
+        if not shares.fit.fits:
+            names = [(left, 3.0, "nothing fits: the weights are too large")]
         chart.replace("lines", columns)
         x, y, label = zip(*names, strict=True) if names else ((), (), ())
         chart.replace("names", {"x": x, "y": y, "label": label})

@@ -274,3 +274,27 @@ def test_the_bar_has_a_tick_for_each_sequence() -> None:
     ticks = view.chart("memory-bar").sources["ticks"].data["x"]
     assert len(ticks) == 52
     assert np.diff(ticks) == pytest.approx(2**30 / 1e9)
+
+
+def test_the_mark_of_a_short_context_is_on_the_chart_and_its_lines_reach_it() -> None:
+    from widgets.memory import MemoryView
+
+    for tokens in (1, 64, 8_192):
+        view = MemoryView(Memory(S, tokens=tokens))
+        view.build()
+        chart = view.chart("sequences")
+        (x,), (y,) = (chart.sources["marks"].data[axis] for axis in "xy")
+        assert chart.figure.x_range.start < x < chart.figure.x_range.end
+        assert chart.figure.y_range.start < y < chart.figure.y_range.end
+        assert min(chart.sources["lines"].data["x"]) <= x
+    assert chart.figure.x_range.start == 100
+
+
+def test_a_chart_where_nothing_fits_says_so() -> None:
+    from widgets.memory import MemoryView
+
+    view = MemoryView(Memory(Scenario(MODELS["70B"], DEVICES["A100"])))
+    view.build()
+    assert view.chart("sequences").sources["names"].data["label"] == [
+        "nothing fits: the weights are too large"
+    ]
