@@ -47,6 +47,17 @@ def exact(value: float) -> str:
     return f"{value:,.10g}".replace("-", "−")
 
 
+def counted(count: float | str, noun: str, plural: str = "") -> str:
+    """A count and what agrees with it, a noun or a verb; `plural` where it is not `noun` + "s".
+
+    A count that is text is a number already written. Worked values: (1, "token") → "1 token";
+    (2048, "token") → "2,048 tokens"; (1, "waits", "wait") → "1 waits"; (0, "token") → "0 tokens";
+    ("1.00", "token") → "1.00 tokens".
+    """
+    written = count if isinstance(count, str) else exact(count)
+    return f"{written} {noun if written == '1' else plural or noun + 's'}"
+
+
 def quantity(value: float, unit: str, digits: int = 3) -> str:
     """Write a value in base units with the SI prefix that suits it.
 

@@ -12,7 +12,7 @@ from core.devices import DEVICES
 from core.engine import StoppedError
 from core.models import MODELS
 from core.scenario import Scenario
-from core.units import exact
+from core.units import counted
 from widgets import batching_prose, batching_words
 from widgets.base import ChartSpec, Control, Job, Preset, SectionModel, SectionResult, log_stops
 from widgets.batching_picture import Picture, draw
@@ -252,7 +252,7 @@ class Batching(SectionModel):
         what = self._trace if self._plays_trace() and self._trace else self.draw()
         count = len(what.stream) if isinstance(what, Trace) else what.requests
         if count > QUICK_REQUESTS:
-            return Job(f"Playing {exact(count)} requests under both policies", self._work(what))
+            return Job(f"Playing {counted(count, 'request')} under both policies", self._work(what))
         return self._setting().outcome(what)
 
     def take_file(self, key: str, name: str, text: str) -> list[str]:

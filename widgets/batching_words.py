@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from core.derivation import Derivation, Term
-from core.units import exact, quantity, significant, split_quantity
+from core.units import counted, exact, quantity, significant, split_quantity
 from widgets.batching_picture import MAX_BARS, MAX_ROWS, Picture
 from widgets.batching_runs import SHARES, Played, PolicyRun
 from widgets.readouts import Readout
@@ -30,12 +30,12 @@ def steps_text(value: float) -> str:
 
 def amount(played: Played, value: float) -> str:
     """A duration on the clock, with its unit: "343 steps", "2.86 s"."""
-    return quantity(value, "s") if played.in_time else f"{steps_text(value)} steps"
+    return quantity(value, "s") if played.in_time else counted(steps_text(value), "step")
 
 
 def rank_text(played: Played, value: float) -> str:
     """A percentile, to three figures."""
-    return quantity(value, "s") if played.in_time else f"{significant(value)} steps"
+    return quantity(value, "s") if played.in_time else counted(significant(value), "step")
 
 
 def pair(
@@ -54,7 +54,7 @@ def summary(played: Played) -> str:
     static, rolling = played.both
     count = len(played.stream)
     ends = [amount(played, run.end) for run in played.both]
-    start = f"{exact(count)} requests through {exact(static.slots)} slots: "
+    start = f"{counted(count, 'request')} through {counted(static.slots, 'slot')}: "
     if static.end == rolling.end:
         start += f"both policies are done after {ends[0]}. "
     else:
@@ -176,8 +176,8 @@ def sentences(played: Played, picture: Picture) -> dict[str, str]:
         "static-slots": _slots_sentence(played, static, picture, "static"),
         "continuous-slots": _slots_sentence(played, rolling, picture, "continuous"),
         "queue-length": (
-            f"At most {exact(peaks[0])} requests wait at once under static batching, "
-            f"{exact(peaks[1])} under continuous."
+            f"At most {counted(peaks[0], 'request waits', 'requests wait')} at once under static "
+            f"batching, {exact(peaks[1])} under continuous."
         ),
         "latency-share": (
             f"Half of the requests are done within {half} under static batching and {half_c} under "
@@ -195,12 +195,15 @@ def _slots_sentence(played: Played, run: PolicyRun, picture: Picture, name: str)
     else:
         cost = f"{_percent(wanted)} of them while a request waits"
     if name == "static":
-        how = f"{exact(run.groups)} groups, one after the other, are done"
+        how = "1 group is done"
+        if run.groups > 1:
+            how = f"{exact(run.groups)} groups, one after the other, are done"
     else:
         how = "Every freed slot is refilled at the next step; all is done"
     told = f"{how} after {amount(played, run.end)}. Slots are in use {_percent(run.utilization)} "
+    idle = _slot_time(played, run.idle)
     told += (
-        f"of the time; {_slot_time(played, run.idle)} are idle, {cost}."
+        f"of the time; {idle} {'is' if idle.startswith('1 ') else 'are'} idle, {cost}."
         if run.idle
         else "of the time: none is idle."
     )
@@ -214,7 +217,7 @@ def _slots_sentence(played: Played, run: PolicyRun, picture: Picture, name: str)
 
 def _slot_time(played: Played, value: float) -> str:
     if not played.in_time:
-        return f"{exact(value)} slot-steps"
+        return counted(value, "slot-step")
     number, unit = split_quantity(value, "s")
     return f"{number} slot-{unit}"
 
@@ -293,7 +296,7 @@ def _held(name: str, run: PolicyRun) -> list[str]:
             "requests wait beside free slots."
         )
     if run.preemptions:
-        times = "once" if run.preemptions == 1 else f"{exact(run.preemptions)} times"
+        times = "once" if run.preemptions == 1 else counted(run.preemptions, "time")
         told.append(
             f"{name.capitalize()} batching: the cache ran out {times}, and the request admitted "
             "last was preempted and recomputed later; section 5 is about that."

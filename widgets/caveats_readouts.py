@@ -7,7 +7,7 @@ import math
 from core import arithmetic
 from core.derivation import Derivation, Term, as_expression
 from core.headlines import Headlines
-from core.units import significant, split_quantity
+from core.units import counted, significant, split_quantity
 from widgets.caveats_run import CONTEXT, PROMPT, Figures
 from widgets.readouts import Readout
 
@@ -128,7 +128,7 @@ def _salt_cost(found: Figures) -> Readout:
     cost = Derivation("hits lost to salts", "ΔH", lost)
     return Readout(
         "salt_cost",
-        f"a salt for {found.settings.groups} groups costs",
+        f"a salt for {counted(found.settings.groups, 'group')} costs",
         significant(100 * cost.value),
         "points of hit rate",
         (cost,),

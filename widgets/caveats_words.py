@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.measured_bands import BANDS, KIND_WORDS, LEFT_OUT
-from core.units import quantity, significant
+from core.units import counted, quantity, significant
 from widgets.caveats_readouts import times
 from widgets.caveats_run import BATCHES, Figures
 from widgets.player import Lane, Player
@@ -67,7 +67,7 @@ def _channel_sentence(found: Figures) -> str:
             "cases, as a coin is."
         )
     return (
-        f"With its {timing.cached_token:,} tokens of prefix cached a prompt takes "
+        f"With its {counted(timing.cached_token, 'token')} of prefix cached a prompt takes "
         f"{quantity(timing.hit_s, 's')} instead of {quantity(timing.miss_s, 's')}, before any "
         f"wait. Under {quantity(settings.noise_s, 's')} of noise the best line lies at "
         f"{quantity(eye.threshold_s, 's')}, and an observer who draws it there is right in "
@@ -122,9 +122,9 @@ def player(found: Figures) -> Player:
         streamed.append((second, f"ITL {quantity(answer.itl_s, 's')} from here on"))
     streamed.append((answer.e2e_s, f"end to end {end}"))
     whole = [(answer.e2e_s, f"first word and end to end {end}")]
+    pace = significant(found.settings.token_per_s)
     return Player(
-        f"One answer of {answer.tokens:,} tokens at {significant(found.settings.token_per_s)} a "
-        "second",
+        f"One answer of {counted(answer.tokens, 'token')} at {pace} a second",
         answer.tokens,
         (
             Lane("Streamed", answer.ttft_s, answer.itl_s, tuple(streamed)),

@@ -12,7 +12,7 @@ from core.derivation import Derivation, Term
 from core.reference_program import ALPHA, GAMMA
 from core.sabotage import FAULTS, SOUND
 from core.speculation_arithmetic import tokens_per_target_pass
-from core.units import significant
+from core.units import counted, significant
 from widgets.base import SectionResult
 from widgets.checked_record import ASSERTIONS, OURS, Record
 from widgets.readouts import Readout
@@ -44,11 +44,6 @@ def result_of(record: Record) -> SectionResult:
 def in_order(record: Record) -> list[Outcome]:
     """Those that fail first, and otherwise as they were run."""
     return sorted(record.outcomes, key=lambda outcome: outcome.holds)
-
-
-def count(number: int, one: str) -> str:
-    """A count and its noun: "1 claim", "3 claims"."""
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
 
 
 def _summary(record: Record) -> str:
@@ -89,7 +84,7 @@ def latencies_sentence(record: Record) -> str:
     """How far apart the policies are over the seeds, and how many seeds are a tie."""
     sweep = record.sweep
     first, last = f"{sweep.seed[0]:,}", f"{sweep.seed[-1]:,}"
-    slots = count(sweep.slots, "slot")
+    slots = counted(sweep.slots, "slot")
     ties = int(sweep.ties.sum())
     if ties == len(sweep.seed):
         return (
@@ -98,10 +93,10 @@ def latencies_sentence(record: Record) -> str:
         )
     low, middle, high = (significant(float(np.quantile(sweep.ratio, q))) for q in (0, 0.5, 1))
     losses = int(sweep.losses.sum())
-    longer = f" Continuous batching waits longer at {count(losses, 'seed')}." if losses else ""
+    longer = f" Continuous batching waits longer at {counted(losses, 'seed')}." if losses else ""
     return (
         f"Seeds {first} to {last} on {slots}: under static batching a request takes {low} to "
-        f"{high} times as long, {middle} in the middle. {count(ties, 'tie')}.{longer}"
+        f"{high} times as long, {middle} in the middle. {counted(ties, 'tie')}.{longer}"
     )
 
 
@@ -112,7 +107,10 @@ def _notes(record: Record) -> tuple[str, ...]:
         for outcome in record.failed[:SHOWN_FAILURES]
     ]
     more = len(record.failed) - SHOWN_FAILURES
-    return (*lines, *([f"And {more} more; they stand first in the data table."] * (more > 0)))
+    if more > 0:
+        left = counted(more, "more; it stands", "more; they stand")
+        lines.append(f"And {left} first in the data table.")
+    return tuple(lines)
 
 
 def _claims_table(record: Record) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from core.kv_cache import Capacity, capacity, devices_needed, tokens_held
 from core.model_spec import ModelSpec
 from core.models import MODELS
 from core.scenario import Scenario
-from core.units import GIGA, binary, exact, quantity, significant, split_quantity
+from core.units import GIGA, binary, counted, exact, quantity, significant, split_quantity
 from widgets.base import ChartSpec, Control, Preset, SectionModel, SectionResult, log_stops
 from widgets.figures import Chart
 from widgets.predict import Prediction
@@ -154,8 +154,8 @@ class Memory(SectionModel):
         each = quantity(float(fit.per_sequence_byte), "B")
         return (
             f"{weights} of weights leave {quantity(fit.cache_byte, 'B')} for the cache: "
-            f"{count:,} sequences of {_tokens(self.tokens)}. The next one needs {each} and finds "
-            f"{quantity(left, 'B')}."
+            f"{counted(count, 'sequence')} of {counted(self.tokens, 'token')}. The next one needs "
+            f"{each} and finds {quantity(left, 'B')}."
         )
 
     def _readouts(self, scenario: Scenario, fit: Capacity) -> tuple[Readout, ...]:
@@ -214,10 +214,10 @@ class Memory(SectionModel):
                 f"{quantity(fit.cache_byte, 'B')} cache, {quantity(fit.reserve_byte, 'B')} reserve."
             )
         parts = [f"{words}: {count:,}" for words, count in shares.here]
-        listed = "; ".join(parts) if parts else f"{int(fit.sequences):,} sequences"
+        listed = "; ".join(parts) if parts else counted(int(fit.sequences), "sequence")
         return {
             "memory-bar": bar,
-            "sequences": f"So many fit at {_tokens(self.tokens)}: {listed}.",
+            "sequences": f"So many fit at {counted(self.tokens, 'token')}: {listed}.",
         }
 
     def _tables(self, shares: Shares) -> dict[str, dict[str, Any]]:
@@ -439,10 +439,6 @@ def _sharing(model: ModelSpec) -> list[tuple[int, str]]:
     if own is not None and own not in chosen:
         chosen[own] = f"{own} heads, grouped"
     return sorted(chosen.items())[:3]
-
-
-def _tokens(count: int) -> str:
-    return f"{count:,} token{'s' * (count != 1)}"
 
 
 def _default(model: ModelSpec | None = None) -> Scenario:

@@ -12,6 +12,7 @@ from core.kv_cache import tokens_that_fit
 from core.pool_script import Operation, check_fits, parse_script, run_script
 from core.pool_stories import REFERENCE_PREFIX_TOKEN, story
 from core.scenario import Scenario
+from core.units import counted
 from widgets import paging_trace
 from widgets.base import (
     ChartSpec,
@@ -224,7 +225,10 @@ class Paging(SectionModel):
     def _beyond(self, step: int) -> tuple[str, ...]:
         if self.pool_step in (step, END):
             return ()
-        return (f"The story has {step:,} steps now; step {self.pool_step:,} is shown as its end.",)
+        return (
+            f"The story has {counted(step, 'step')} now; step {self.pool_step:,} is shown as its "
+            "end.",
+        )
 
     def _fitted(self) -> Fits:
         asked = (self.reserve_length, self.block_size)

@@ -12,6 +12,7 @@ import numpy as np
 from core.pool_events import Event, EventKind
 from core.pool_script import PoolRun
 from core.pool_state import Playback, PoolState
+from core.units import counted
 
 MAX_DRAWN = 64
 OWNERS = 6
@@ -188,7 +189,7 @@ def _tables(state: PoolState, story: Story) -> tuple[list[Entry], dict[str, list
         needed = -(-len(table) // wide)
         room = story.table_lines - line - (index < len(tables) - 1)
         if needed > room and line:
-            names.append((0.1, line + 0.5, f"and {len(tables) - index:,} more tables"))
+            names.append((0.1, line + 0.5, f"and {counted(len(tables) - index, 'more table')}"))
             break
         names.append((0.1, line + 0.5, request))
         shown = table if needed <= room else table[: wide * (story.table_lines - 1)]
@@ -196,7 +197,7 @@ def _tables(state: PoolState, story: Story) -> tuple[list[Entry], dict[str, list
             x, y = position % wide + 1.5, line + position // wide + 0.5
             entries.append((request, block, (x, y)))
         if len(shown) < len(table):
-            more = f"… {len(table) - len(shown):,} more blocks"
+            more = f"… {counted(len(table) - len(shown), 'more block')}"
             names.append((0.1, story.table_lines - 0.5, more))
             break
         line += needed
@@ -253,7 +254,7 @@ def _content(state: PoolState, index: int) -> str:
     filled, size, key = state.filled_token[index], state.block_size, state.keys[index]
     if not filled:
         return "nothing"
-    part = f"{filled} of {size} tokens"
+    part = f"{filled} of {counted(size, 'token')}"
     if key is None:
         return f"{part}, not cached"
     return f"{part}, cached as tokens {key.index * size}–{(key.index + 1) * size - 1} of a prompt"

@@ -15,7 +15,7 @@ from core.pool_events import EventKind
 from core.pool_script import Operation
 from core.pool_state import PoolState
 from core.scenario import Scenario
-from core.units import exact, significant, split_quantity
+from core.units import counted, significant, split_quantity
 from widgets.paging_picture import MAX_DRAWN, held_tokens
 from widgets.paging_shown import BUDGET_TOKEN, Fits, Shown
 from widgets.paging_trace import BLOCK_TOKEN, SYNTHETIC_SEED
@@ -48,8 +48,18 @@ def readouts(shown: Shown) -> tuple[Readout, ...]:
         Readout("hits", "cache hits, blocks", f"{state.cache_hits:,}", "", (hits,)),
         Readout("in_use", "blocks in use", f"{state.in_use:,}", "", (in_use,)),
         Readout("evictions", "evictions", f"{state.evictions:,}", "", (evictions,)),
-        Readout("tail", "empty in partial blocks", exact(tail.value), "tokens", (in_use, tail)),
-        Readout("skipped", "prefill skipped", exact(skipped.value), "tokens", (hits, skipped)),
+        Readout(
+            "tail",
+            "empty in partial blocks",
+            *counted(tail.value, "token").split(" "),
+            (in_use, tail),
+        ),
+        Readout(
+            "skipped",
+            "prefill skipped",
+            *counted(skipped.value, "token").split(" "),
+            (hits, skipped),
+        ),
         Readout(
             "saved",
             "their prefill would take",
@@ -119,8 +129,10 @@ def summary(shown: Shown) -> str:
     shared = shown.picture.counts["shared"]
     skipped = state.cache_hits * run.block_size
     return (
-        f"{state.in_use:,} of {run.num_blocks:,} blocks are in use, {shared:,} of them shared. Of "
-        f"{asked:,} tokens asked for so far, {skipped:,} were found and need no prefill."
+        f"{state.in_use:,} of {counted(run.num_blocks, 'block')} "
+        f"{'is' if state.in_use == 1 else 'are'} in use, {shared:,} of them shared. Of "
+        f"{counted(asked, 'token')} asked for so far, "
+        f"{counted(skipped, 'was found and needs', 'were found and need')} no prefill."
     )
 
 
@@ -147,7 +159,7 @@ def _pool_sentence(shown: Shown) -> str:
     size = len(shown.picture.state.ref_counts)
     listed = ", ".join(f"{count:,} {state}" for state, count in shown.picture.counts.items())
     if size <= MAX_DRAWN:
-        return f"Of {size:,} blocks: {listed}."
+        return f"Of {counted(size, 'block')}: {listed}."
     return (
         f"{size:,} blocks are too many to draw one by one, so they are counted by state: {listed}. "
         "The bars are logarithmic."
@@ -168,8 +180,8 @@ def _queue_sentence(shown: Shown) -> str:
         return "No block is free: the next request that needs one is refused."
     cached = shown.picture.counts["free and cached"]
     return (
-        f"{len(free):,} free blocks from head to tail: {_listed(free)}. "
-        f"{cached:,} of them hold content that can still be found."
+        f"{counted(len(free), 'free block')} from head to tail: {_listed(free)}. "
+        f"{counted(cached, 'of them holds', 'of them hold')} content that can still be found."
     )
 
 
@@ -194,7 +206,8 @@ def _reserved_sentence(fits: Fits) -> str:
 
 def _reuse_sentence(shown: Shown) -> str:
     reuse = shown.reuse
-    size = f"{reuse.requests:,} requests with {reuse.distinct_blocks:,} different blocks"
+    blocks = counted(reuse.distinct_blocks, "different block")
+    size = f"{counted(reuse.requests, 'request')} with {blocks}"
     what = (
         f"{reuse.name}: {size}."
         if reuse.dropped
@@ -206,9 +219,10 @@ def _reuse_sentence(shown: Shown) -> str:
     )
     if not shown.capacity_block:
         return f"{what} {best}; no cache of tokens fits this scenario."
+    fit = counted(shown.capacity_block, "block that fits", "blocks that fit")
     return (
-        f"{what} {best}, the {shown.capacity_block:,} blocks that fit beside the weights of "
-        f"{shown.scenario.model.name} find {significant(shown.rate_percent)} %."
+        f"{what} {best}, the {fit} beside the weights of {shown.scenario.model.name} "
+        f"{'finds' if shown.capacity_block == 1 else 'find'} {significant(shown.rate_percent)} %."
     )
 
 

@@ -14,7 +14,7 @@ from core.model_spec import ModelSpec
 from core.models import MODELS
 from core.roofline import StepCost
 from core.scenario import Scenario
-from core.units import TERA, significant, split_quantity
+from core.units import TERA, counted, significant, split_quantity
 from widgets.base import ChartSpec, Control, Preset, SectionModel, SectionResult, log_stops
 from widgets.figures import Chart, nice_ceiling
 from widgets.predict import Prediction
@@ -186,7 +186,7 @@ class PrefillDecode(SectionModel):
                 f"Roofline with its ridge at {significant(points.ridge)} FLOP per byte. Decode at "
                 f"batch {self.batch:,} stands at "
                 f"{significant(float(decode.intensity_flop_per_byte))}, a prompt of "
-                f"{self.prompt:,} tokens at "
+                f"{counted(self.prompt, 'token')} at "
                 f"{significant(float(prefill.intensity_flop_per_byte))}."
             ),
             "step-time": (

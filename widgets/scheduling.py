@@ -7,6 +7,7 @@ from typing import Any
 import param
 
 from core.scenario import Scenario
+from core.units import counted
 from widgets import scheduling_prose, scheduling_snippet, scheduling_tables, scheduling_text
 from widgets.base import (
     ChartSpec,
@@ -463,8 +464,8 @@ def _job(
         sweeps = swept[1] if known else sweep(plan.sweep, lambda part: report(0.5 + 0.5 * part))
         return None if sweeps is None else _result(Shown(prompted, plan, outcome, sweeps, targets))
 
-    name = plan.source.name if isinstance(plan.source, Trace) else f"{plan.source.requests:,}"
-    words = name if isinstance(plan.source, Trace) else f"{name} requests"
+    source = plan.source
+    words = source.name if isinstance(source, Trace) else counted(source.requests, "request")
     return Job(f"Running {words} at every rate; the last stream stays until then", work)
 
 

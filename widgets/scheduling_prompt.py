@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from core.chunked_prefill import ChunkedPrefill, chunked_prefill
 from core.roofline import scenario_step_cost, step_costs
 from core.scenario import Scenario
+from core.units import counted
 
 NO_LIMIT = 2**20
 """The stop that stands for no budget at all."""
@@ -92,7 +93,8 @@ def spread(question: Question, budget: int) -> Spread:
     """The prompt's steps under a budget, or why it never runs."""
     q, tokens = question, question.prompt + question.decoding
     if budget != NO_LIMIT and budget <= q.decoding:
-        why = f"{q.decoding:,} decodes go first and leave nothing of a budget of {budget:,}"
+        first = counted(q.decoding, "decode goes first and leaves", "decodes go first and leave")
+        why = f"{first} nothing of a budget of {budget:,}"
         return Spread(budget, None, why)
     whole = budget == NO_LIMIT or budget >= tokens
     if not q.chunked and not whole:

@@ -11,7 +11,7 @@ import numpy as np
 from core import scheduling_arithmetic as arithmetic
 from core.derivation import Derivation, Term
 from core.goodput import Judge, knee_per_s
-from core.units import quantity, significant, split_quantity
+from core.units import counted, quantity, significant, split_quantity
 from widgets.base import Strip
 from widgets.readouts import Readout
 from widgets.scheduling_prompt import PromptPart, Spread, budget_words
@@ -107,7 +107,7 @@ def _told(spread: Spread) -> str:
     if steps == 1:
         return f"{start} the prompt takes one step of {worst}, and everyone waits for it."
     return (
-        f"{start} the prompt takes {steps:,} steps: its first token comes after {first}, "
+        f"{start} the prompt takes {counted(steps, 'step')}: its first token comes after {first}, "
         f"and nobody waits longer than {worst} for the next one."
     )
 
@@ -207,7 +207,8 @@ def sentences(shown: Shown) -> dict[str, str]:
 
 
 def _watcher_sentence(part: PromptPart) -> str:
-    said = [f"A step of {part.question.decoding:,} decodes takes {quantity(part.decode_s, 's')}."]
+    decodes = counted(part.question.decoding, "decode")
+    said = [f"A step of {decodes} takes {quantity(part.decode_s, 's')}."]
     for spread in [part.chosen] if _same(part) else [part.chosen, part.second]:
         if spread.prefill is None:
             said.append(f"Budget {spread.words}: {spread.never}.")
@@ -270,20 +271,22 @@ def _server_sentence(shown: Shown) -> str:
     if isinstance(run, Refused):
         return f"{_named(run.budget)}: {run.why}."
     at_most = (
-        f"{_named(run.budget)}: at most {int(run.running.max()):,} requests run and "
-        f"{int(run.waiting.max()):,} wait."
+        f"{_named(run.budget)}: at most "
+        f"{counted(int(run.running.max()), 'request runs', 'requests run')} and "
+        f"{counted(int(run.waiting.max()), 'waits', 'wait')}."
     )
     if shown.plan.common_prefix is not None:
         share = run.skipped_token / run.prompt_token
         at_most += (
-            f" Prefix caching: {run.skipped_token:,} of {run.prompt_token:,} prompt tokens "
-            f"({significant(100 * share)} %) needed no prefill."
+            f" Prefix caching: {run.skipped_token:,} of "
+            f"{counted(run.prompt_token, 'prompt token')} ({significant(100 * share)} %) needed "
+            "no prefill."
         )
     if not run.preemptions:
         return f"{at_most} The cache never runs out."
     return (
-        f"{at_most} The cache ran out: {run.preemptions:,} preemptions, "
-        f"{run.recomputed_token:,} tokens computed a second time."
+        f"{at_most} The cache ran out: {counted(run.preemptions, 'preemption')}, "
+        f"{counted(run.recomputed_token, 'token')} computed a second time."
     )
 
 
@@ -322,7 +325,7 @@ def strips(shown: Shown) -> tuple[Strip, ...]:
     items = [
         (
             f"request {event.request:,} at {significant(event.time_s)} s: "
-            f"{event.recomputed_token:,} tokens computed again, next token "
+            f"{counted(event.recomputed_token, 'token')} computed again, next token "
             f"{quantity(event.next_s - event.time_s, 's')} later",
             "event",
         )

@@ -13,7 +13,7 @@ import param
 
 from core.ngram import MAX_TEXT_BYTE
 from core.speculation import expected_tokens, speedup
-from core.units import significant
+from core.units import counted, significant
 from widgets.base import ChartSpec, Control, Job, Preset, SectionModel, SectionResult, log_stops
 from widgets.predict import Prediction
 from widgets.speculation_prose import prose_numbers
@@ -238,7 +238,7 @@ class Speculation(SectionModel):
                 runs[key] = text_run(choice, *key)
             return result_of(scenario, settings, runs)
 
-        job = Job(f"Runs of {choice.tokens:,} tokens at every γ", work)
+        job = Job(f"Runs of {counted(choice.tokens, 'token')} at every γ", work)
         if chosen not in runs:
             return job
         return replace(result_of(scenario, settings, runs), then=job if missing else None)

@@ -14,7 +14,7 @@ import numpy as np
 from core.published_speedups import PUBLISHED_SPEEDUPS, PublishedSpeedup
 from core.scenario import Scenario
 from core.speculation import expected_tokens, optimal_gamma, speedup
-from core.units import significant
+from core.units import counted, significant
 from widgets.base import SectionResult
 from widgets.speculation_readouts import Answer, Settings, readouts, signed, standard_errors_off
 from widgets.speculation_sources import (
@@ -155,16 +155,18 @@ def _summary(answer: Answer, picture: Picture) -> str:
     settings, drafting = answer.settings, answer.drafting
     length = significant(drafting.mean_length)
     cost = f"{drafting.mean_length * settings.cost + 1:.2f}"
-    drafts = f"{length} draft tokens" + (" on average" if drafting.lengths.size > 1 else "")
+    drafts = counted(length, "draft token")
+    drafts += " on average" if drafting.lengths.size > 1 else ""
+    yielded = counted(significant(drafting.tokens_per_pass), "token")
     return (
-        f"A pass with {drafts} yields {significant(drafting.tokens_per_pass)} tokens for the time "
-        f"of {cost} plain steps: {_times(picture.speedup)}. {_at_batch(answer, picture)}"
+        f"A pass with {drafts} yields {yielded} for the time of {cost} plain steps: "
+        f"{_times(picture.speedup)}. {_at_batch(answer, picture)}"
     )
 
 
 def _at_batch(answer: Answer, picture: Picture) -> str:
     settings = answer.settings
-    place = f"batch {settings.batch:,} with {settings.context:,} tokens of context"
+    place = f"batch {settings.batch:,} with {counted(settings.context, 'token')} of context"
     if not answer.fits:
         return f"{place.capitalize()} does not fit into memory."
     if picture.speedup - answer.batch_speedup < 0.005 * picture.speedup:

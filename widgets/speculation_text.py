@@ -16,7 +16,7 @@ from core.decoding import Decoding, Round
 from core.ngram import Corpus, NGram, fit, read_corpus
 from core.ngram_decode import decode, target_alone
 from core.ngram_draft import PromptLookup
-from core.units import exact
+from core.units import counted, exact
 from widgets.base import Strip
 
 CORPORA = Path(__file__).parent.parent / "content" / "corpora"
@@ -139,21 +139,23 @@ def text_notes(choice: TextChoice, run: TextRun, gamma: int, adaptive: bool) -> 
     corpus, _ = fitted(choice.corpus, choice.own_text)
     size = len(corpus.text.encode())
     notes = [
-        f"{CORPUS_WORDS[choice.corpus].capitalize()}: {exact(size)} bytes, "
-        f"{exact(corpus.ids.size)} tokens, {exact(len(corpus.vocabulary))} of them different. "
-        f"The run continues its first {exact(len(run.decoding.prompt))} tokens."
+        f"{CORPUS_WORDS[choice.corpus].capitalize()}: {counted(size, 'byte')}, "
+        f"{counted(corpus.ids.size, 'token')}, {exact(len(corpus.vocabulary))} of them different. "
+        f"The run continues its first {counted(len(run.decoding.prompt), 'token')}."
     ]
     if not choice.sampled:
         same = same_as_target(choice, gamma, adaptive)
         notes.append(
-            f"{exact(same)} of {exact(run.tokens)} tokens are the ones that the target alone gives."
+            f"{exact(same)} of {counted(run.tokens, 'token')} are the ones that the target alone "
+            "gives."
         )
         loop = run.decoding.loop()
         if loop is not None:
             start, period = loop
+            every = "token" if period == 1 else counted(period, "token")
             notes.append(
                 f"From new token {exact(start + 1)} on the greedy output repeats itself every "
-                f"{exact(period)} tokens, so the acceptance is mostly that of the loop."
+                f"{every}, so the acceptance is mostly that of the loop."
             )
     return tuple(notes)
 

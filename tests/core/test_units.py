@@ -33,6 +33,24 @@ def test_quantities_take_the_prefix_that_suits(value: float, unit: str, text: st
 
 
 @pytest.mark.parametrize(
+    ("count", "words", "text"),
+    [
+        (1, ("token",), "1 token"),
+        (1.0, ("token",), "1 token"),
+        (0, ("token",), "0 tokens"),
+        (2048, ("token",), "2,048 tokens"),
+        (1, ("waits", "wait"), "1 waits"),
+        (2, ("waits", "wait"), "2 wait"),
+        (0.1, ("step",), "0.1 steps"),
+        ("1.00", ("token",), "1.00 tokens"),
+        ("1", ("token",), "1 token"),
+    ],
+)
+def test_a_count_and_its_noun_agree(count: float | str, words: tuple[str, ...], text: str) -> None:
+    assert units.counted(count, *words) == text
+
+
+@pytest.mark.parametrize(
     ("value", "text"),
     [
         (12.294967, "12.3"),

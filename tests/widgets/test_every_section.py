@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import param
 import pytest
 
 from core.devices import DEVICES
@@ -78,3 +81,70 @@ def test_every_chart_downloads_as_csv(slug: str, model: str, devices: int) -> No
             if column.dtype.kind != "U":
                 read = [float(row[i]) if row[i] else np.nan for row in rows]
                 np.testing.assert_array_equal(read, column.astype(float), err_msg=name)
+
+
+# Longer runs say no other words.
+LONG_RUNS = {"load_requests": 100, "stream_requests": 500, "run_tokens": 500}
+SHORT_RUNS = {"scheduling": {"load_requests": 12}}
+# Settings of a section in which other sentences, notes or strips are said.
+OTHERWISE: dict[str, list[dict[str, Any]]] = {
+    "memory": [{"reserved": 0.5}],
+    "continuous-batching": [{"clock": "ms"}, {"slots": 1}, {"stream_requests": 1}],
+    "paged-caches": [
+        {"pool_story": "churn"},
+        {"pool_step": 10},
+        {"block_size": 1, "pool_blocks": 64, "shared_prefix": 1},
+    ],
+    "scheduling": [{"prefix_caching": "on"}, {"budget": 64}],
+    "speculation": [
+        {"spec_source": "simulation"},
+        {"spec_source": "text", "sampling": "greedy", "gamma": 1},
+        {"adaptive": "adaptive"},
+    ],
+}
+PLURAL_ONE = re.compile(
+    r"(?<![\d.,])1 (tokens|requests|sequences|slots|steps|groups|decodes|blocks|wait|run|were|"
+    r"slot-steps|draft tokens|devices|passes|rounds|are|have)\b"
+)
+
+
+def said_by(model: SectionModel) -> Iterator[str]:
+    """Every line of words that a card shows beside its charts."""
+    result = model.result
+    yield from (result.summary, *result.sentences.values(), *result.notes)
+    for readout in result.readouts:
+        yield from (readout.label, f"{readout.number} {readout.unit}")
+    for strip in result.strips:
+        yield from (strip.label, *(text for text, kind in strip.items if kind == "event"))
+    for state in model.control_state().values():
+        yield str(state.get("said", ""))
+    if result.player is not None:
+        yield result.player.title
+
+
+def one_and_the_ends(model: SectionModel) -> Iterator[dict[str, Any]]:
+    """Each numeric input alone at its least, at 1 and at its greatest."""
+    for name in model.input_names():
+        parameter = model.param[name]
+        if isinstance(parameter, param.Number):
+            low, high = parameter.bounds
+            high = LONG_RUNS.get(name, high)
+            yield from ({name: value} for value in {low, 1, high} if low <= value <= high)
+
+
+@pytest.mark.parametrize(
+    ("slug", "start"),
+    [(slug, start) for slug in section_classes() for start in [{}, *OTHERWISE.get(slug, [])]],
+)
+def test_one_of_anything_is_singular(slug: str, start: dict[str, Any]) -> None:
+    model = section(slug, "8B", 1)
+    model.apply({**SHORT_RUNS.get(slug, {}), **start})
+    before = model.inputs()
+    for change in ({}, *one_and_the_ends(model)):
+        try:
+            model.apply(change)
+        except ValueError:  # the inputs do not go together: the reader is refused
+            continue
+        for line in said_by(model):
+            assert not PLURAL_ONE.search(line), f"{change}: {line}"
+        model.apply({name: before[name] for name in change})

@@ -78,7 +78,7 @@ def test_a_shared_prompt_says_that_three_blocks_are_shared() -> None:
     assert model.result.sentences["tables"] == "A: 0 1 2 3 4; B: 0 1 2 5 6."
     model.apply({"pool_step": 3})
     assert model.result.summary == (
-        "1 of 16 blocks are in use, 0 of them shared. Of 19 tokens asked for so far, 0 were "
+        "1 of 16 blocks is in use, 0 of them shared. Of 19 tokens asked for so far, 0 were "
         "found and need no prefill."
     )
 
