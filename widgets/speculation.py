@@ -11,7 +11,7 @@ from typing import Any
 
 import param
 
-from core.ngram import MAX_TEXT_BYTE
+from core.ngram import MAX_TEXT_BYTE, MIN_TEXT_TOKEN
 from core.speculation import expected_tokens, speedup
 from core.units import counted, significant
 from widgets.base import ChartSpec, Control, Job, Preset, SectionModel, SectionResult, log_stops
@@ -293,6 +293,8 @@ class Speculation(SectionModel):
 
     def apply(self, values: Mapping[str, Any]) -> None:
         """Set inputs; a text that is handed in is also chosen, and one taken back is left."""
+        if dict(values) == {"own_text": ""} and not self.own_text:
+            raise ValueError(f"there is no text in the box; paste at least {MIN_TEXT_TOKEN} tokens")
         self.check(values)
         chosen: dict[str, Any] = {}
         if values.get("own_text"):

@@ -11,7 +11,7 @@ from core.arithmetic import step_time
 from core.derivation import Derivation, Expression, Term
 from core.scenario import Scenario
 from core.simulated_rounds import SimulatedRounds
-from core.speculation import optimal_gamma
+from core.speculation import MAX_DRAFT_LENGTH, optimal_gamma
 from core.units import significant
 from widgets.readouts import Readout
 from widgets.speculation_sources import (
@@ -22,6 +22,7 @@ from widgets.speculation_sources import (
     adaptive_rule,
     exact_spread,
     judged_draws,
+    rule_is_cut,
 )
 from widgets.speculation_text import TextChoice, TextRun
 
@@ -73,9 +74,14 @@ class Answer:
         return self.settings.batch <= self.at_batch.capacity
 
     @property
+    def judged(self) -> bool:
+        """Whether there was a draft to judge; by formula there always is."""
+        return not np.isnan(self.drafting.alpha)
+
+    @property
     def rule_alpha(self) -> float:
         """The acceptance that formulas are asked at: as set, or as measured on the text."""
-        measured = self.settings.source == TEXT and not np.isnan(self.drafting.alpha)
+        measured = self.settings.source == TEXT and self.judged
         return self.drafting.alpha if measured else self.settings.alpha
 
 
@@ -86,7 +92,7 @@ def readouts(answer: Answer) -> tuple[Readout, ...]:
     best, alpha = _best(answer), _alpha(answer)
     gap, adaptive = _gap(answer), _adaptive(answer)
     operations = _operations(answer)
-    known = not np.isnan(drafting.alpha)
+    known = answer.judged
     measured = settings.source != FORMULA
     fits = "×" if answer.fits else "×, does not fit"
     return (
@@ -113,7 +119,13 @@ def readouts(answer: Answer) -> tuple[Readout, ...]:
             "" if known else "judged",
             alpha,
         ),
-        Readout("gap", "gap, in standard errors", signed(gap[-1].value), "", gap),
+        Readout(
+            "gap",
+            "gap, in standard errors",
+            signed(gap[-1].value) if known else "none",
+            "" if known else "drafted",
+            gap,
+        ),
         Readout(
             "operations",
             "arithmetic for a token",
@@ -122,9 +134,23 @@ def readouts(answer: Answer) -> tuple[Readout, ...]:
             operations,
         ),
         Readout(
-            "adaptive", "with adaptive γ, formula", significant(adaptive[-1].value), "×", adaptive
+            "adaptive", "with adaptive γ, formula", *_adaptive_words(answer, adaptive), adaptive
         ),
     )
+
+
+def _adaptive_words(answer: Answer, steps: Steps) -> tuple[str, str]:
+    """Number and unit; where the drafts are cut, the number is that of the cut and says so."""
+    if not rule_is_cut(answer.rule_alpha):
+        return significant(steps[-1].value), "×"
+    if _endless(answer):
+        return "no end", "drafts only grow"
+    return significant(steps[-1].value), f"×, drafts cut at {MAX_DRAFT_LENGTH:,}"
+
+
+def _endless(answer: Answer) -> bool:
+    """Nothing is ever refused and drafts cost nothing: the rule's speedup grows for ever."""
+    return answer.rule_alpha == 1 and answer.settings.cost == 0
 
 
 def signed(value: float) -> str:
@@ -250,6 +276,9 @@ def _operations(answer: Answer) -> Steps:
 
 
 def _adaptive(answer: Answer) -> Steps:
+    if _endless(answer):
+        refused = 1 - Term("α", answer.rule_alpha)
+        return (Derivation("share refused: drafts only grow", "1 − α", refused),)
     rule = adaptive_rule(answer.rule_alpha)
     tokens = Derivation(
         "tokens a pass, long run", "E", Term("E_rule", float(rule.tokens_per_target_pass))

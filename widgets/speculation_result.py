@@ -11,12 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from core.kv_cache import capacity
 from core.published_speedups import PUBLISHED_SPEEDUPS, PublishedSpeedup
 from core.scenario import Scenario
-from core.speculation import expected_tokens, optimal_gamma, speedup
+from core.speculation import MAX_DRAFT_LENGTH, expected_tokens, optimal_gamma, speedup
 from core.units import counted, significant
 from widgets.base import SectionResult
-from widgets.speculation_readouts import Answer, Settings, readouts, signed, standard_errors_off
+from widgets.speculation_readouts import (
+    LONGEST_TRIED,
+    Answer,
+    Settings,
+    readouts,
+    signed,
+    standard_errors_off,
+)
 from widgets.speculation_sources import (
     DOT_ROUNDS,
     FORMULA,
@@ -31,6 +39,7 @@ from widgets.speculation_sources import (
     formula_at_drafts,
     on_text,
     reference_rounds,
+    rule_is_cut,
     simulated_positions,
     simulation_dots,
     text_dots,
@@ -78,10 +87,8 @@ def result_of(scenario: Scenario, settings: Settings, runs: Runs) -> SectionResu
     """Everything the card shows. On text, `runs` must hold the run of the chosen γ."""
     answer = answer_of(scenario, settings, runs)
     picture = _picture(answer, runs)
-    notes: tuple[str, ...] = ()
-    shown = ()
+    notes, shown = _notes(answer), ()
     if answer.run is not None:
-        notes = text_notes(settings.text, answer.run, settings.gamma, settings.adaptive)
         at = min(settings.at_pass, answer.run.passes)
         shown = strips(settings.text, answer.run, at)
     elif settings.source == SIMULATION and settings.adaptive:
@@ -117,6 +124,18 @@ def answer_of(scenario: Scenario, settings: Settings, runs: Runs) -> Answer:
     batch = np.array([float(settings.batch)])
     at_batch = batch_curve(scenario, batch, settings.context, drafting, settings.cost)
     return Answer(scenario, settings, drafting, at_batch, rounds, run)
+
+
+def _notes(answer: Answer) -> tuple[str, ...]:
+    settings = answer.settings
+    if answer.run is not None:
+        return text_notes(settings.text, answer.run, settings.gamma, settings.adaptive)
+    if settings.adaptive and rule_is_cut(settings.alpha):
+        return (
+            f"At α {settings.alpha:g} the adaptive rule's drafts grow on; here they are cut at "
+            f"{MAX_DRAFT_LENGTH:,} tokens, so what is said of it is said of that length.",
+        )
+    return ()
 
 
 def nearest_measured(curve: PublishedSpeedup, batch: int) -> tuple[int, float]:
@@ -174,21 +193,32 @@ def _at_batch(answer: Answer, picture: Picture) -> str:
     return f"At {place} it is {_times(answer.batch_speedup)}."
 
 
+def _best_sentence(answer: Answer) -> str:
+    """The best γ at the acceptance that the readout takes: as set, or as measured on the text."""
+    alpha, cost = answer.rule_alpha, answer.settings.cost
+    named = f"α {alpha:g}" if alpha == answer.settings.alpha else f"α {_rate(alpha)}"
+    start = f"By the formula at {named} and c {cost:g}"
+    best = int(optimal_gamma(alpha, cost, LONGEST_TRIED))
+    gain = _times(float(speedup(alpha, best, cost)))
+    if not best:
+        return f"{start} no draft pays."
+    if best == LONGEST_TRIED:
+        return f"{start}, γ {best} or longer is best: {gain} at {best}."
+    return f"{start}, γ {best} is best: {gain}."
+
+
 def _gamma_sentence(answer: Answer, picture: Picture) -> str:
-    settings = picture.settings
-    best = int(optimal_gamma(settings.alpha, settings.cost))
-    at_best = float(speedup(settings.alpha, best, settings.cost))
-    line = (
-        f"By the formula at α {settings.alpha:g} and c {settings.cost:g}, γ {best} is best: "
-        f"{_times(at_best)}."
-        if best
-        else f"By the formula at α {settings.alpha:g} and c {settings.cost:g} no draft pays."
-    )
+    settings, line = picture.settings, _best_sentence(answer)
     here = f"adaptive γ, {significant(picture.drafting.mean_length)} on average"
     if not settings.adaptive:
         here = f"γ {settings.gamma}"
     if settings.source == FORMULA:
         return f"{line} With {here} it is {_times(picture.speedup)}."
+    if not answer.judged:
+        return (
+            f"With {here} nothing is drafted, so nothing was measured: {_times(picture.speedup)}. "
+            f"{line}"
+        )
     off = signed(standard_errors_off(answer))
     if answer.rounds is not None:
         return (
@@ -198,14 +228,43 @@ def _gamma_sentence(answer: Answer, picture: Picture) -> str:
         )
     return (
         f"Diamonds: runs of {settings.text.tokens:,} tokens on {CORPUS_WORDS[settings.text.corpus]}"
-        f". With {here} {_times(picture.speedup)}, {off} standard errors from the formula at the "
-        f"measured α {_rate(picture.drafting.alpha)} (dashes). {line}"
+        f". With {here} it is {_times(picture.speedup)}, {off} standard errors from the formula at "
+        f"the measured α {_rate(picture.drafting.alpha)} (dashes). {line}"
     )
 
 
 def _batch_sentence(answer: Answer, picture: Picture) -> str:
-    settings, curve = picture.settings, picture.curve
+    measured = [
+        f"{ratio:.2f}× at {batch:,} ({c.method}, {c.server.split(' ')[0]})"
+        for c in PUBLISHED_SPEEDUPS
+        for batch, ratio in [nearest_measured(c, picture.settings.batch)]
+    ]
+    return (
+        f"{_model_says(answer, picture)} Measured at the batch nearest to it: "
+        f"{', '.join(measured)}."
+    )
+
+
+def _model_says(answer: Answer, picture: Picture) -> str:
+    settings, most = picture.settings, picture.curve.capacity
     verify = float(answer.at_batch.verify_s[0] / answer.at_batch.plain_s[0])
+    says = (
+        f"the model says {_times(picture.batch_speedup)}: verifying costs {verify:.2f} plain steps."
+    )
+    if answer.fits:
+        return f"At batch {settings.batch:,} {says} {_reach(picture.curve)}."
+    if most >= 1:
+        why = f"at most {counted(most, 'sequence fits', 'sequences fit')} into memory"
+    elif capacity(answer.scenario, settings.context).fits:
+        why = "beside the weights not one sequence of this context fits into memory"
+    else:
+        why = "the weights do not fit into memory"
+    told = f"Batch {settings.batch:,} cannot run, because {why}. By time alone {says}"
+    return f"{told} {_reach(picture.curve)}." if most >= 1 else told
+
+
+def _reach(curve: BatchCurve) -> str:
+    """How far the gain lasts, where a sequence fits at all."""
     end = end_of_gain(curve)
     if end is None:
         reach = (
@@ -216,18 +275,11 @@ def _batch_sentence(answer: Answer, picture: Picture) -> str:
     elif end <= 1:
         reach = "There is no gain at any batch"
     elif end > curve.capacity:
-        reach = f"The gain outlasts the {curve.capacity:,.0f} sequences that fit"
+        fit = counted(curve.capacity, "sequence that fits", "sequences that fit")
+        reach = f"The gain outlasts the {fit}"
     else:
         reach = f"The gain is gone from about batch {significant(end, 2)} on"
-    measured = [
-        f"{nearest_measured(c, settings.batch)[1]:.2f}× ({c.method}, {c.server.split(' ')[0]})"
-        for c in PUBLISHED_SPEEDUPS
-    ]
-    return (
-        f"At batch {settings.batch:,} the model says {_times(picture.batch_speedup)}: verifying "
-        f"costs {verify:.2f} plain steps. {reach}. Measured at the batch "
-        f"nearest to it: {', '.join(measured)}."
-    )
+    return reach
 
 
 def end_of_gain(curve: BatchCurve) -> float | None:

@@ -111,6 +111,14 @@ def adaptive_rule(alpha: float) -> AdaptiveDraft:
     return adaptive_draft(alpha, 200) if alpha <= 0.97 else adaptive_draft(alpha)
 
 
+def rule_is_cut(alpha: float) -> bool:
+    """Whether the adaptive rule's drafts grow up to the longest that core counts, and stay there.
+
+    That is so from about α 0.999 on; at α 1 nothing would ever end their growth.
+    """
+    return bool(adaptive_rule(alpha).share[-1] > _NEGLIGIBLE)
+
+
 @lru_cache(maxsize=512)
 def reference_rounds(alpha: float, gamma: int) -> SimulatedRounds:
     """Rounds as the reference program draws them; at its own α and γ the very same 200,000."""

@@ -223,12 +223,88 @@ def test_a_batch_that_does_not_fit_is_marked() -> None:
     assert fits["EAGLE-3, vLLM, A100 80GB SXM", 56] == "measured"
 
 
+@pytest.mark.parametrize(
+    ("model", "state", "said"),
+    [
+        # 140 GB of weights into 72 GB.
+        ("70B", {}, "Batch 32 cannot run, because the weights do not fit into memory."),
+        # 56 GB of cache over 128 KiB a token: 427,246 tokens, 3 contexts of 131,072.
+        (
+            "8B",
+            {"spec_context": 131_072, "spec_batch": 4},
+            "Batch 4 cannot run, because at most 3 sequences fit into memory.",
+        ),
+        # 64 GB of weights leave 8 GB, and the sequence takes 34.4 GB.
+        (
+            "32B",
+            {"spec_context": 131_072, "spec_batch": 1},
+            "Batch 1 cannot run, because beside the weights not one sequence of this context "
+            "fits into memory.",
+        ),
+    ],
+)
+def test_a_batch_that_cannot_run_says_why(model: str, state: dict[str, Any], said: str) -> None:
+    section = Speculation(Scenario(MODELS[model], DEVICES["A100"]))
+    section.apply(state)
+    sentence = section.result.sentences["speedup-batch"]
+    assert said in sentence
+    assert "By time alone the model says" in sentence
+    assert "outlasts" not in sentence
+
+
+@pytest.mark.parametrize("state", [{**TEXT, "gamma": 0}, {"spec_source": "simulation", "gamma": 0}])
+def test_where_nothing_is_drafted_nothing_is_said_to_be_measured(state: dict[str, Any]) -> None:
+    model = model_at(state)
+    said = model.result.sentences["speedup-gamma"]
+    assert said.startswith("With γ 0 nothing is drafted, so nothing was measured: 1×.")
+    assert "standard errors" not in said
+    assert shown(model, "gap") == "none drafted"
+    assert shown(model, "alpha") == "none judged"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"alpha": 1, "draft_cost": 0},
+        {"alpha": 0.8, "draft_cost": 0},
+        {**LOOKUP, "draft_cost": 0, "corpus": "code", "gamma": 8},
+    ],
+    ids=str,
+)
+def test_the_longest_draft_looked_at_is_not_called_the_best(state: dict[str, Any]) -> None:
+    # A draft that costs nothing always pays, so only the search ends at 64.
+    model = model_at(state)
+    assert shown(model, "best") == "64 or longer"
+    assert "γ 64 or longer is best" in model.result.sentences["speedup-gamma"]
+
+
+@pytest.mark.parametrize("state", [{}, {"alpha": 0.3}, TEXT, {**LOOKUP, "corpus": "code"}], ids=str)
+def test_sentence_and_readout_name_the_same_best_draft(state: dict[str, Any]) -> None:
+    model = model_at(state)
+    assert f"γ {shown(model, 'best')} is best" in model.result.sentences["speedup-gamma"]
+
+
+def test_the_cut_of_the_adaptive_rule_is_named() -> None:
+    # At α 1 a draft grows by 2 at each pass and is never refused.
+    model = model_at({"alpha": 1, "draft_cost": 0})
+    assert shown(model, "adaptive") == "no end drafts only grow"
+    model = model_at({"alpha": 1, "draft_cost": 0.1, "adaptive": "adaptive"})
+    # 1,001 tokens for 1 + 1,000 · 0.1 steps.
+    assert shown(model, "adaptive") == "9.91 ×, drafts cut at 1,000"
+    assert "they are cut at 1,000 tokens" in model.result.notes[0]
+    assert shown(model_at({"alpha": 0.9}), "adaptive").endswith(" ×")
+
+
 def test_measured_speedups_are_read_at_the_nearest_batch() -> None:
     sglang, vllm = section_published()
     assert nearest_measured(vllm, 1) == (2, 1.75)
     assert nearest_measured(vllm, 400) == (56, 1.01)
     assert nearest_measured(sglang, 34) == (32, 1.32)
-    assert "1.36× (EAGLE-3, vLLM)" in Speculation(S).result.sentences["speedup-batch"]
+    assert "1.36× at 32 (EAGLE-3, vLLM)" in Speculation(S).result.sentences["speedup-batch"]
+    # Each server's last batch is the nearest to 400, and they are not the same.
+    said = model_at({"spec_batch": 400}).result.sentences["speedup-batch"]
+    assert "1.38× at 64 (EAGLE-3, SGLang)" in said
+    assert "1.01× at 56 (EAGLE-3, vLLM)" in said
 
 
 def section_published() -> tuple[Any, Any]:
@@ -394,6 +470,10 @@ def test_a_text_of_ones_own_becomes_the_text_of_both_models() -> None:
     model.apply({"corpus": "yours"})
     assert model.result.notes[0].startswith("Your own text:")
     model.apply({"own_text": ""})
+    assert model.corpus == "prose"
+    # The box is empty already.
+    with pytest.raises(ValueError, match="there is no text in the box; paste at least 100 tokens"):
+        model.apply({"own_text": ""})
     assert model.corpus == "prose"
 
 
