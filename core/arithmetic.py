@@ -62,7 +62,10 @@ def tokens_per_second(scenario: Scenario, batch: int, context: int) -> Steps:
 
 
 def crossing_batch(scenario: Scenario, context: int) -> Steps:
-    """The plateau against the ridge, and the crossing batch where there is one."""
+    """The plateau against the ridge, and where there is a crossing the batch nearest to it.
+
+    A crossing below one sequence has no batch near it and ends the lines itself.
+    """
     ((limit,), (edge,)) = (plateau(scenario, context), ridge(scenario))
     found = float(roofline.crossing_batch(scenario, context))
     if not np.isfinite(found):
@@ -72,14 +75,8 @@ def crossing_batch(scenario: Scenario, context: int) -> Steps:
         flops, traffic, reached = intensity(scenario, found, context)
         there = Derivation("intensity at that batch", "I", reached.expression, "FLOP/B")
         batch = Term("B", found)
-        return (
-            edge,
-            limit,
-            flops,
-            traffic,
-            there,
-            Derivation("batch tried until I = r", "B_×", batch),
-        )
+        crossing = Derivation("batch tried until I = r", "B_×", batch)
+        return edge, limit, flops, traffic, there, *_nearest_batch(crossing)
     model = scenario.model
     each_flop = 2.0 * model.flop_parameters + float(roofline.decode_attention_flop(model, context))
     each_byte = float(model.kv_bytes_per_sequence(context, scenario.cache_byte))
@@ -87,7 +84,14 @@ def crossing_batch(scenario: Scenario, context: int) -> Steps:
     expression = (Term("M_w", read, "B") * edge.term) / (
         Term("F_1", each_flop, "FLOP") - Term("M_1", each_byte, "B") * edge.term
     )
-    return edge, limit, Derivation("crossing batch", "B_×", expression)
+    return edge, limit, *_nearest_batch(Derivation("crossing", "B_×", expression))
+
+
+def _nearest_batch(crossing: Derivation) -> Steps:
+    """The crossing and the whole batch nearest to it: sequences come whole, crossings do not."""
+    if crossing.value < 1:
+        return (crossing,)
+    return crossing, Derivation("nearest batch", "B", floor(crossing.term + 0.5))
 
 
 def plateau(scenario: Scenario, context: int) -> Steps:

@@ -10,11 +10,12 @@ import param
 from core import arithmetic, roofline
 from core.derivation import Derivation, Term
 from core.devices import DEVICES
+from core.kv_cache import capacity, devices_needed
 from core.model_spec import ModelSpec
 from core.models import MODELS
 from core.roofline import StepCost
 from core.scenario import Scenario
-from core.units import TERA, counted, significant, split_quantity
+from core.units import TERA, counted, quantity, significant, split_quantity
 from widgets.base import ChartSpec, Control, Preset, SectionModel, SectionResult, log_stops
 from widgets.figures import Chart, nice_ceiling
 from widgets.predict import Prediction
@@ -117,6 +118,22 @@ class PrefillDecode(SectionModel):
             tables=_tables(points),
             sentences=self._sentences(points, crossing),
             data=points,
+            notes=self._notes(),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        """That the batch could not run here, where it and the weights find no room."""
+        s, fit = self.scenario, capacity(self.scenario, self.context)
+        if fit.sequences >= self.batch:
+            return ()
+        cached = self.batch * float(fit.per_sequence_byte)
+        batch = f"{counted(self.batch, 'sequence')} of {counted(self.context, 'token')}"
+        return (
+            f"This decode step could not run here: {quantity(fit.weights_byte, 'B')} of weights "
+            f"and {quantity(cached, 'B')} of cache for {batch} come to "
+            f"{quantity(fit.weights_byte + cached, 'B')}, and of {quantity(fit.memory_byte, 'B')} "
+            f"a server takes {quantity(fit.usable_byte, 'B')}. "
+            f"{devices_needed(s, cached):,} of these devices would hold it.",
         )
 
     def _readouts(self, decode: StepCost, mixed: StepCost, crossing: float) -> tuple[Readout, ...]:
@@ -128,7 +145,6 @@ class PrefillDecode(SectionModel):
             "pause", "x", Term("T_mixed", mixed_steps[-1].value, "s") / steps[-1].term
         )
         bound = str(decode.bound)
-        never = "never" if np.isinf(crossing) else significant(crossing)
         return (
             Readout("step", "decode step", *split_quantity(float(decode.time_s), "s"), steps),
             Readout(
@@ -162,8 +178,8 @@ class PrefillDecode(SectionModel):
             ),
             Readout(
                 "crossing",
-                "compute-bound from batch",
-                never,
+                "turns compute-bound near batch",
+                _nearest_batch(crossing),
                 "",
                 arithmetic.crossing_batch(s, context),
             ),
@@ -178,9 +194,9 @@ class PrefillDecode(SectionModel):
 
     def _sentences(self, points: Points, crossing: float) -> dict[str, str]:
         decode, prefill = points.decode, points.prefill
-        crosses = (
-            "no batch crosses" if np.isinf(crossing) else f"batch {significant(crossing)} crosses"
-        )
+        nearest = _nearest_batch(crossing)
+        said = {"never": "no batch turns compute-bound", "always": "every batch is compute-bound"}
+        crosses = said.get(nearest, f"decode turns compute-bound near batch {nearest}")
         return {
             "roofline": (
                 f"Roofline with its ridge at {significant(points.ridge)} FLOP per byte. Decode at "
@@ -190,7 +206,7 @@ class PrefillDecode(SectionModel):
                 f"{significant(float(prefill.intensity_flop_per_byte))}."
             ),
             "step-time": (
-                f"At context {self.context:,}, {crosses} from memory to compute. At batch "
+                f"At context {self.context:,}, {crosses}. At batch "
                 f"{self.batch:,} reading takes {_ms(decode.memory_s)} ms and arithmetic "
                 f"{_ms(decode.compute_s)} ms. As the batch grows, intensity levels off at "
                 f"{significant(points.plateau)}."
@@ -201,7 +217,7 @@ class PrefillDecode(SectionModel):
         s = default_scenario()
         plateau = float(roofline.plateau_flop_per_byte(s, 2048))
         crossing = float(roofline.crossing_batch(s, 2048))
-        answer = "never" if np.isinf(crossing) else significant(crossing)
+        answer = _nearest_batch(crossing)
         return Prediction(
             question="8B on one A100, 2,048 tokens of context: from which batch on is decode "
             "limited by arithmetic?",
@@ -254,6 +270,7 @@ class PrefillDecode(SectionModel):
         return "\n".join(
             [
                 *lines,
+                "import numpy as np",
                 "from core import roofline",
                 "",
                 f"batch, context, prompt = {self.batch}, {self.context}, {self.prompt}",
@@ -267,8 +284,9 @@ class PrefillDecode(SectionModel):
                 'print("step with the prompt, s:", float(mixed.time_s))',
                 'print("intensity, FLOP/B:", float(decode.intensity_flop_per_byte))',
                 'print("ridge, FLOP/B:", scenario.ridge_flop_per_byte)',
-                'print("compute-bound from batch:", '
-                "float(roofline.crossing_batch(scenario, context)))",
+                "crossing = float(roofline.crossing_batch(scenario, context))",
+                'print("turns compute-bound near batch:", '
+                "np.floor(crossing + 0.5) if crossing >= 1 else crossing)",
                 'print("pause, times:", float(mixed.time_s) / step_s)',
             ]
         )
@@ -411,6 +429,13 @@ def default_scenario(model: str = "8B", device: str = "A100") -> Scenario:
     """The scenario that the prose speaks of: the textbook pair, whatever the reader has chosen."""
     spec: ModelSpec = MODELS[model]
     return Scenario(spec, DEVICES[device])
+
+
+def _nearest_batch(crossing: float) -> str:
+    """The whole batch nearest to a crossing; a word where no batch, or every one, is beyond it."""
+    if np.isinf(crossing):
+        return "never"
+    return f"{np.floor(crossing + 0.5):,.0f}" if crossing >= 1 else "always"
 
 
 def _mark(cost: StepCost, label: str) -> dict[str, list[object]]:

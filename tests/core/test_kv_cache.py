@@ -146,3 +146,12 @@ def test_devices_needed_is_the_least_number_that_fits():
         assert capacity(Scenario(MODELS[name], A100, devices=count), 1).fits
         assert count == 1 or not capacity(Scenario(MODELS[name], A100, devices=count - 1), 1).fits
     assert devices_needed(Scenario(MODELS["70B"], A100)) == 2
+
+
+def test_devices_needed_counts_the_cache_beside_the_weights():
+    scenario = Scenario(MODELS["8B"], A100)
+    # 16 sequences of 65,536 tokens: 137.4 GB and 16 GB over 72 GB is 2.13 devices.
+    assert devices_needed(scenario, 16 * 65_536 * 131_072) == 3
+    # Exactly one device's 72 GB, and one byte more.
+    assert devices_needed(scenario, 56e9) == 1
+    assert devices_needed(scenario, 56e9 + 1) == 2

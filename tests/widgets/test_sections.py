@@ -47,7 +47,47 @@ def test_section_1_shows_the_reference_numbers() -> None:
 def test_section_1_crosses_at_a_short_context() -> None:
     model = PrefillDecode(S, context=512)
     assert shown(model, "crossing") == "430"
-    assert "batch 430 crosses" in model.result.sentences["step-time"]
+    assert "near batch 430" in model.result.sentences["step-time"]
+
+
+@pytest.mark.parametrize(
+    ("efficiency", "number", "said"),
+    [
+        # Context 1: the plain crossing of 156 scales with the share of the peak, to 1.56 at 1 %.
+        (1.0, "156", "decode turns compute-bound near batch 156"),
+        (0.01, "2", "decode turns compute-bound near batch 2"),
+        (0.005, "always", "every batch is compute-bound"),
+    ],
+)
+@pytest.mark.parametrize("name", ["8B", "Mixtral-8x7B"])
+def test_a_crossing_is_shown_as_a_whole_batch(
+    efficiency: float, number: str, said: str, name: str
+) -> None:
+    scenario = Scenario(MODELS[name], DEVICES["A100"], compute_efficiency=efficiency)
+    model = PrefillDecode(scenario, context=1)
+    readout = model.result.readout("crossing")
+    if name == "8B":
+        assert readout.number == number
+        assert said in model.result.sentences["step-time"]
+    assert re.fullmatch(r"[\d,]+|always|never", readout.number)
+    if readout.number[0].isdigit():
+        assert f"{readout.steps[-1].value:,.0f}" == readout.number
+
+
+def test_section_1_says_when_its_batch_finds_no_room() -> None:
+    # By hand: 16 × 65,536 × 131,072 B = 137.4 GB beside 16 GB; 0.9 × 80 GB; 153.4 / 72 = 2.13.
+    (preset,) = (p for p in PrefillDecode.presets if p.name == "long context")
+    model = PrefillDecode(S)
+    assert model.result.notes == ()
+    model.apply(preset.values)
+    (note,) = model.result.notes
+    assert "16 GB of weights and 137 GB of cache for 16 sequences of 65,536 tokens" in note
+    assert "come to 153 GB, and of 80 GB a server takes 72 GB" in note
+    assert note.endswith("3 of these devices would hold it.")
+    model.scenario = Scenario(MODELS["8B"], DEVICES["A100"], 2)
+    assert model.result.notes
+    model.scenario = Scenario(MODELS["8B"], DEVICES["A100"], 3)
+    assert model.result.notes == ()
 
 
 def test_section_2_shows_the_reference_numbers() -> None:
