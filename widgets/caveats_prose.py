@@ -98,6 +98,7 @@ def _bands() -> dict[str, str]:
     }
     names |= {key: _span(band) for key, band in named.items()}
     names |= {f"{key}_middle": significant(band.p50) for key, band in named.items()}
+    names["layers_small_high"] = significant(_of("linear", 0).p90)
     names |= {f"left_{i}": significant(row.ratio, 2) for i, row in enumerate(LEFT_OUT, 1)}
     return names
 

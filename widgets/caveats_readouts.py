@@ -171,7 +171,7 @@ def _cold(run: Headlines | None, found: Figures) -> tuple[Readout, ...]:
     labels = {
         "mean_ttft": "mean TTFT, cold cache",
         "p99_ttft": "p99 TTFT, cold cache",
-        "per_device": "the device makes",
+        "per_device": "the device makes" if found.scenario.devices == 1 else "each device makes",
         "per_user": "each user gets",
     }
     if run is None:

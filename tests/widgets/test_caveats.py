@@ -40,6 +40,16 @@ def view() -> SectionView:
     return made
 
 
+@pytest.mark.parametrize(("devices", "label"), [(1, "the device makes"), (2, "each device makes")])
+def test_a_rate_per_device_says_so(devices: int, label: str) -> None:
+    found = Caveats(replace(S, devices=devices)).result
+    readout = found.readout("per_device")
+    assert readout.label == label
+    # Tokens of the run, over its time, over the devices.
+    run = found.data.runs.cold
+    assert readout.steps[-1].value == pytest.approx(run.answer_token / run.duration_s / devices)
+
+
 def test_it_opens_on_the_floor() -> None:
     model = Caveats(S)
     assert shown(model, "step") == "12.3 ms"
@@ -238,6 +248,10 @@ def test_the_predictions_answer_is_the_models() -> None:
         "a compute efficiency of 72.4 %, a bandwidth efficiency of 64.4 %",
         "The ridge moves from 156 to 175 FLOP per byte",
         "from 430 to 624",
+        # The answer ends after 10.1 s: 489 is the count at 5.0 s, not at half of that.
+        "After five seconds there are 489.",
+        # Of Vidur's 63 rows of up to 64 tokens the ninth tenth ends at 1.3712; this one has 1.4575.
+        "measured at 1.46 times their floor. Nine in ten of the small steps above stay below 1.37",
         "a prompt with 2,048 cached tokens takes 8.14 ms, and 116 ms without",
         "is right in 88.3 % of the cases",
         "the hit rate falls from 93.0 % to 84.5 %",
