@@ -98,7 +98,7 @@ def test_section_2_prints(sentence: str) -> None:
         "Static batching takes 566 steps with a mean latency of 241; continuous batching takes 390",
         "13. Only full blocks are shared, so the 26 common tokens give 6 shared blocks",
         "512: the pause is 2.38× and the first token comes after 240 ms.",
-        "γ = 6, for 2.35×.",
+        "γ = 2, for 1.40×.",
         "How far from 3.3616 may the mean be",
         "0.00227 tokens. A round's variance is 2.57",
         "After 15.5 s; TPOT is 25 ms.",
@@ -169,3 +169,14 @@ def test_prose_is_readable_without_its_markup() -> None:
 
 def test_parse_query_is_not_fooled_by_fragments() -> None:
     assert parse_query("?batch=3")[0] == {"batch": "3"}
+
+
+def test_one_answer_to_the_exercise_on_draft_lengths_clearly_wins() -> None:
+    """Summed by hand: 1 + α + … + α^γ tokens over γ·c + 1 steps, at what the exercise says."""
+    asked = rendered("whats-next")
+    assert "A draft costs a fifth of a target step and is kept six times in ten." in asked
+    gains = [sum(0.6**i for i in range(gamma + 1)) / (1 + 0.2 * gamma) for gamma in range(20)]
+    first, second = sorted(gains, reverse=True)[:2]
+    assert first == pytest.approx(1.4, rel=1e-12)
+    assert gains.index(first) == 2
+    assert first > 1.01 * second
