@@ -272,16 +272,17 @@ def notes(played: Played, *, traced: bool) -> tuple[str, ...]:
             "The axis counts steps instead."
         )
     step = quantity(played.step_s, "s")
+    prompt = counted(significant(float(played.stream.prompt_token.mean())), "token")
+    alone = (
+        f"a decode step of one sequence alone in this scenario, at a context of {prompt}, the mean "
+        "prompt of the stream"
+    )
     if traced and not played.in_time:
         said.append(
-            f"One step stands for {step}, a decode step of one sequence alone in this scenario; "
-            "arrivals are rounded down to whole steps."
+            f"One step stands for {step}, {alone}. Arrivals are rounded down to whole steps."
         )
     if played.in_time and not traced:
-        said.append(
-            f"Arrivals keep their steps, at {step} each: a decode step of one sequence alone in "
-            "this scenario."
-        )
+        said.append(f"Arrivals keep their steps, at {step} each: {alone}.")
     said += [
         line for name, run in zip(NAMES, played.both, strict=True) for line in _held(name, run)
     ]

@@ -270,6 +270,17 @@ def test_an_axis_ends_at_a_round_number_not_far_beyond(value: float) -> None:
 # The scenario's time -------------------------------------------------------------------------
 
 
+def test_a_unit_steps_time_names_the_context_it_is_counted_at() -> None:
+    model = Batching(S, clock="ms")
+    (note,) = model.result.notes
+    prompts = model.draw().stream().prompt_token
+    mean = prompts.sum() / prompts.size
+    # 2 bytes for 8 billion parameters and 128 KiB a token, over 2 TB/s.
+    step_ms = (16e9 + 131_072 * mean) / 2e12 * 1e3
+    assert f"{step_ms:.2f} ms each" in note
+    assert f"at a context of {mean:.1f} tokens, the mean prompt of the stream" in note
+
+
 def test_on_the_scenarios_time_every_step_costs_its_composition() -> None:
     """Against the tests' own step-by-step simulation, which shares no code with the engine."""
     model = Batching(S, clock="ms")
