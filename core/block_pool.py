@@ -14,6 +14,7 @@ from core.pool_events import EventSink, Recorder
 from core.pool_rules import Rules
 from core.pool_state import PoolState
 from core.prefix_cache import BlockKey, HashFunction, PrefixCache, chain_hash
+from core.units import counted
 
 MAX_BLOCKS = 10_000_000
 MAX_BLOCK_SIZE = 1_000_000
@@ -24,7 +25,8 @@ class OutOfBlocksError(RuntimeError):
 
     def __init__(self, request: str, needed: int, free: int) -> None:
         """Say who was refused and what was missing."""
-        super().__init__(f"{request} needs {needed:,} new blocks and {free:,} are free")
+        wanted, there = counted(needed, "new block"), counted(free, "is", "are")
+        super().__init__(f"{request} needs {wanted} and {there} free")
         self.needed = needed
         self.free = free
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.prefix_cache import BlockKey
+from core.units import counted
 
 
 class EventKind(Enum):
@@ -144,7 +145,7 @@ class Recorder:
     ) -> None:
         """A request gave a block back."""
         if ref_count:
-            kept = "1 reference" if ref_count == 1 else f"{ref_count} references"
+            kept = counted(ref_count, "reference")
             reason = f"{request} gives block {block} back; {kept} left, so it stays in use"
         elif key is not None:
             reason = f"block {block} joins the tail of the free queue and keeps its content"
@@ -158,7 +159,8 @@ class Recorder:
 
     def refuse(self, request: str, needed: int, free: int) -> None:
         """A request needed more blocks than are free."""
-        reason = f"{request} is refused: {needed} new blocks needed, {free} free; nothing changes"
+        wanted = counted(needed, "new block")
+        reason = f"{request} is refused: {wanted} needed, {free:,} free; nothing changes"
         self._send(EventKind.REFUSE, reason, request)
 
     def refuse_reset(self, in_use: int) -> None:

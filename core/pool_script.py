@@ -22,6 +22,7 @@ from core.block_table import BlockTable, checked_salt
 from core.pool_events import Event, EventKind
 from core.pool_rules import Rules
 from core.pool_state import PoolState
+from core.units import counted
 
 Kind: TypeAlias = Literal["allocate", "append", "release"]
 
@@ -54,7 +55,7 @@ class Operation:
             return f"release {self.request}"
         if self.kind == "append":
             return f"{self.request} + {len(self.tokens):,}"
-        count = "1 token" if len(self.tokens) == 1 else f"{len(self.tokens):,} tokens"
+        count = counted(len(self.tokens), "token")
         salted = f" (salt {_short(self.salt, 12)})" if self.salt else ""
         return f"{self.request} {count}{salted}"
 

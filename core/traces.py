@@ -19,6 +19,7 @@ from core import validate
 from core.model_spec import MAX_TOKENS
 from core.requests import RequestStream
 from core.trace_tables import MAX_BYTES, MAX_ROWS, TraceTable, plain, read_table
+from core.units import counted
 
 __all__ = ["MAX_BYTES", "MAX_ROWS", "TimeUnit", "TraceNotes", "read_trace"]
 
@@ -50,7 +51,7 @@ class TraceNotes:
     def sentences(self) -> tuple[str, ...]:
         """The notes in words, one fact each."""
         said = [
-            f"{self.rows:,} requests read from {self.form}.",
+            f"{counted(self.rows, 'request')} read from {self.form}.",
             f"Recognised {self.arrival_column} as arrival, {self.prompt_column} as prompt and "
             f"{self.output_column} as output.",
             f"Times are {self.unit}: {self.unit_reason}.",
@@ -90,7 +91,7 @@ def read_trace(
         prompt[order].astype(np.int64),
         output[order].astype(np.int64),
         hash_ids=None if hash_ids is None else tuple(hash_ids[row] for row in order),
-        source=source or f"a trace of {len(order):,} requests",
+        source=source or f"a trace of {counted(len(order), 'request')}",
     )
     notes = TraceNotes(
         form=table.form,

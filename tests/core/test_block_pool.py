@@ -161,7 +161,7 @@ def test_growth_behind_a_shared_prefix_leaves_the_other_request_alone():
 def test_a_refusal_says_how_many_blocks_were_needed_and_free():
     pool = BlockPool(4, 4)
     pool.allocate(range(12))
-    with pytest.raises(OutOfBlocksError, match="r1 needs 2 new blocks and 1 are free") as refusal:
+    with pytest.raises(OutOfBlocksError, match="r1 needs 2 new blocks and 1 is free") as refusal:
         pool.allocate(range(100, 108))
     assert (refusal.value.needed, refusal.value.free) == (2, 1)
 

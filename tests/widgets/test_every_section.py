@@ -148,3 +148,23 @@ def test_one_of_anything_is_singular(slug: str, start: dict[str, Any]) -> None:
         for line in said_by(model):
             assert not PLURAL_ONE.search(line), f"{change}: {line}"
         model.apply({name: before[name] for name in change})
+
+
+def test_one_of_anything_is_singular_where_a_reader_brings_it() -> None:
+    """A trace of one row, and every step of requests that lack one block."""
+    trace = "arrival_ms,prompt,output,hash_ids\n0,1,1,1\n"
+    for slug, key in (
+        ("continuous-batching", "batch_trace"),
+        ("paged-caches", "trace_file"),
+        ("scheduling", "stream_file"),
+    ):
+        model = section(slug, "8B", 1)
+        model.take_file(key, "one.csv", trace)
+        model.refresh()
+        assert any("1 request read from CSV" in line for line in said_by(model))
+        assert not [line for line in said_by(model) if PLURAL_ONE.search(line)]
+    pool = section("paged-caches", "8B", 1)
+    pool.apply({"pool_blocks": 2, "block_size": 1, "pool_requests": "A: a b\nB: b\nrelease A"})
+    reasons = [event.reason for event in pool.result.data.story.run.events]
+    assert "B is refused: 1 new block needed, 0 free; nothing changes" in reasons
+    assert not [reason for reason in reasons if re.search(r"\b1 new blocks", reason)]
