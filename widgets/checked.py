@@ -18,6 +18,8 @@ from widgets.checked_view import CLAIMS_HEIGHT, MATRIX_HEIGHT, SWEEP_HEIGHT, Che
 from widgets.checked_words import off_steps, result_of
 from widgets.predict import Prediction
 
+_REFERENCE = {"fault": SOUND, "claim_seed": SEED, "sweep_slots": SLOTS}
+
 
 class Checked(SectionModel):
     """Every claim run live, sound or with a fault inside, at any seed.
@@ -55,13 +57,11 @@ class Checked(SectionModel):
         ),
     )
     presets = (
-        Preset(
-            "the reference", {"fault": SOUND, "claim_seed": SEED, "sweep_slots": SLOTS}, "claims"
-        ),
-        Preset("another seed", {"claim_seed": 2024}, "claims"),
-        Preset("a fault it misses", {"fault": "unchained hash"}),
-        Preset("a fault it catches", {"fault": "acceptance off by one"}),
-        Preset("one slot: ties", {"sweep_slots": 1}, "latencies"),
+        Preset("the reference", _REFERENCE, "claims"),
+        Preset("another seed", {**_REFERENCE, "claim_seed": 2024}, "claims"),
+        Preset("a fault it misses", {**_REFERENCE, "fault": "unchained hash"}),
+        Preset("a fault it catches", {**_REFERENCE, "fault": "acceptance off by one"}),
+        Preset("one slot: ties", {**_REFERENCE, "sweep_slots": 1}, "latencies"),
     )
     charts = (
         ChartSpec(

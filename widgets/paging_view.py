@@ -12,7 +12,7 @@ from bokeh.core.properties import field, value
 from bokeh.models import CategoricalColorMapper, Glyph, HoverTool, LabelSet, Patches, Rect
 
 from core.fragmentation import KWON_FIGURE_2
-from core.units import significant
+from core.units import counted, significant
 from widgets.base import SectionResult
 from widgets.figures import FONT, LABEL_SIZE, Chart
 from widgets.paging_picture import (
@@ -138,7 +138,11 @@ class PagingView(SectionView):
             (f"blocks of {fits.block_size:,}, chosen", fits.paged),
         ]
         rows = [
-            (f"{what}: {int(fit.sequences):,} sequences", 100 - float(fit.waste_percent), "")
+            (
+                f"{what}: {counted(int(fit.sequences), 'sequence')}",
+                100 - float(fit.waste_percent),
+                "",
+            )
             for what, fit in ours
         ]
         rows += [

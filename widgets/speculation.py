@@ -40,6 +40,8 @@ FIXED, ADAPTIVE = "fixed", "adaptive"
 _ALPHAS = [round(0.05 * i, 2) for i in range(21)]
 _COSTS = [0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1]
 
+_BATCH = {"spec_batch": 32, "spec_context": 2_048}
+
 
 class Speculation(SectionModel):
     """A draft proposes, the target verifies: what that yields, and when it stops paying."""
@@ -48,8 +50,8 @@ class Speculation(SectionModel):
     gamma = param.Integer(4, bounds=(0, MAX_GAMMA), label="Draft length γ")
     draft_cost = param.Number(0.1, bounds=(0, MAX_COST), label="Draft cost c")
     spec_source = param.Parameter(FORMULA, label="Source")
-    spec_batch = param.Integer(32, bounds=(1, MAX_BATCH), label="Batch")
-    spec_context = param.Integer(2_048, bounds=(1, MAX_CONTEXT), label="Context")
+    spec_batch = param.Integer(_BATCH["spec_batch"], bounds=(1, MAX_BATCH), label="Batch")
+    spec_context = param.Integer(_BATCH["spec_context"], bounds=(1, MAX_CONTEXT), label="Context")
     corpus = param.Parameter("prose", label="Text")
     drafter = param.Parameter("2", label="Draft")
     sampling = param.Parameter(SAMPLED, label="Choice")
@@ -120,9 +122,12 @@ class Speculation(SectionModel):
     presets = (
         Preset(
             "Leviathan's translation",
-            {"spec_source": FORMULA, "alpha": 0.75, "gamma": 7, "draft_cost": 0.02},
+            {**_BATCH, "spec_source": FORMULA, "alpha": 0.75, "gamma": 7, "draft_cost": 0.02},
         ),
-        Preset("weak draft", {"spec_source": FORMULA, "alpha": 0.2, "gamma": 4, "draft_cost": 0.2}),
+        Preset(
+            "weak draft",
+            {**_BATCH, "spec_source": FORMULA, "alpha": 0.2, "gamma": 4, "draft_cost": 0.2},
+        ),
         Preset(
             "big batch",
             {
@@ -147,11 +152,12 @@ class Speculation(SectionModel):
         ),
         Preset(
             "the reference's draws",
-            {"spec_source": SIMULATION, "alpha": 0.8, "gamma": 4, "draft_cost": 0.1},
+            {**_BATCH, "spec_source": SIMULATION, "alpha": 0.8, "gamma": 4, "draft_cost": 0.1},
         ),
         Preset(
             "prose, sampled",
             {
+                **_BATCH,
                 "spec_source": TEXT,
                 "corpus": "prose",
                 "drafter": "2",
@@ -164,6 +170,7 @@ class Speculation(SectionModel):
         Preset(
             "code by look-up",
             {
+                **_BATCH,
                 "spec_source": TEXT,
                 "corpus": "code",
                 "drafter": LOOKUP,

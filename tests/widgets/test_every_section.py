@@ -168,3 +168,23 @@ def test_one_of_anything_is_singular_where_a_reader_brings_it() -> None:
     reasons = [event.reason for event in pool.result.data.story.run.events]
     assert "B is refused: 1 new block needed, 0 free; nothing changes" in reasons
     assert not [reason for reason in reasons if re.search(r"\b1 new blocks", reason)]
+
+
+@pytest.mark.parametrize("slug", ["speculation", "checked-simulator"])
+def test_a_preset_is_the_same_whatever_preset_came_before(slug: str) -> None:
+    model_class = section_classes()[slug][0]
+    scenario = Scenario(MODELS["8B"], DEVICES["A100"])
+
+    def chosen(*names: str) -> dict[str, object]:
+        model = model_class(scenario, active=False)
+        for name in names:
+            model.apply(dict(next(p.values for p in model.presets if p.name == name)))
+        # The text is not shown, and not used, by the other sources.
+        text = ("corpus", "drafter", "sampling", "run_tokens")
+        return {k: v for k, v in model.inputs().items() if k not in text}
+
+    names = [preset.name for preset in model_class.presets]
+    for last in names:
+        for before in names:
+            apart = {k: v for k, v in chosen(before, last).items() if chosen(last)[k] != v}
+            assert set(apart) <= {"alpha"}, f"“{last}” after “{before}”"
