@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,13 +22,18 @@ def rendered(slug: str) -> str:
     return text_of(found.before + found.after)
 
 
-def test_pages_are_numbered_in_order_and_have_front_matter() -> None:
+def test_pages_are_numbered_without_a_gap_and_have_front_matter() -> None:
     pages = prose.load_pages()
-    numbers = [p.number for p in pages]
-    assert numbers == sorted(set(numbers))
-    assert numbers[0] == 1
-    assert numbers[-1] == 10
+    assert [p.number for p in pages] == list(range(1, len(pages) + 1))
     assert all(p.title and p.short for p in pages)
+
+
+def test_sections_come_first_and_sources_last() -> None:
+    """A projector counts the sections alone, and Sources lists what is cited before it."""
+    pages = prose.load_pages()
+    with_widget = [bool(p.widget) for p in pages]
+    assert with_widget == sorted(with_widget, reverse=True)
+    assert pages[-1].slug == "sources"
 
 
 def test_every_widget_page_names_a_section_module() -> None:
@@ -156,7 +162,7 @@ def test_input_names_are_unique_across_sections_and_the_scenario() -> None:
     names = [*DEFAULTS, "config", *LAYOUT_NAMES]
     for model_class, _ in page.section_classes().values():
         names += model_class.input_names()
-    assert len(names) == len(set(names))
+    assert [name for name, times in Counter(names).items() if times > 1] == [], "taken twice"
 
 
 def test_prose_is_readable_without_its_markup() -> None:

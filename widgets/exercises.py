@@ -1,4 +1,4 @@
-"""Section 9's exercises: every answer comes from the page's own model."""
+"""The exercises of “What's next”: every answer comes from the page's own model."""
 
 from __future__ import annotations
 

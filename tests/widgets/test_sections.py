@@ -187,18 +187,28 @@ def test_a_refused_value_leaves_every_input_as_it_was(section: type[SectionModel
     assert model.result is result
 
 
+def is_number(model: SectionModel, name: str) -> bool:
+    return isinstance(model.param[name], param.Number)
+
+
+def moved(model: SectionModel, name: str) -> float:
+    """Another value that a numeric input accepts."""
+    value, parameter = getattr(model, name), model.param[name]
+    low, high = parameter.bounds
+    if isinstance(parameter, param.Integer):
+        return value + 1 if value < high else value - 1
+    return (value + (high if value < high else low)) / 2
+
+
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda s: s.slug)
 def test_one_change_computes_one_result(section: type[SectionModel]) -> None:
     """And where a fuller one follows, that one once."""
     model = section(S)
     seen: list[Any] = []
     model.param.watch(lambda event: seen.append(event.new), "result")
-    moved = {}
-    for name in model.input_names():
-        value, parameter = getattr(model, name), model.param[name]
-        if isinstance(parameter, param.Integer):
-            moved[name] = value + 1 if value < parameter.bounds[1] else value - 1
-    model.apply(moved)
+    model.apply(
+        {name: moved(model, name) for name in model.input_names() if is_number(model, name)}
+    )
     assert len(seen) == (1 if seen[0].then is None else 2)
     assert seen[-1].then is None
 
