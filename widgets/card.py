@@ -21,7 +21,7 @@ def read_static(name: str) -> str:
     return (STATIC / name).read_text(encoding="utf-8")
 
 
-SCRIPTS = ("controls.js", "player.js", "embedding.js", "card.js", "bar.js")
+SCRIPTS = ("controls.js", "player.js", "embedding.js", "card.js", "bar.js", "print.js")
 
 
 def component_script() -> str:

@@ -66,8 +66,15 @@ def colour(role: str, theme: Theme) -> str:
 
 
 def css_variables() -> str:
-    """Both themes as CSS custom properties, for the page and everything inside it."""
-    return css_block("light", ":root") + "\n" + css_block("dark", ":root[data-theme=dark]")
+    """Both themes as CSS custom properties, for the page and everything inside it.
+
+    Paper is light. A chart that was drawn in the dark theme keeps its ground there, `drawn-on`.
+    """
+    dark = ":root[data-theme=dark]"
+    return (
+        f"{css_block('light', ':root')}\n@media not print{{{css_block('dark', dark)}}}\n"
+        f"@media print{{{dark}{{--drawn-on:{colour('card', 'dark')};}}}}"
+    )
 
 
 def css_block(theme: Theme, selector: str) -> str:

@@ -17,11 +17,13 @@ from core.devices import DEVICES
 from core.models import MODELS
 from core.scenario import Scenario
 from tests.browser.conftest import Watched, bring, running, wait_live, wait_until
+from widgets.theme import Theme, colour
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 
 LLAMA = Path(__file__).parents[1] / "core" / "data" / "configs" / "meta-llama--Meta-Llama-3-8B.json"
+A4_WITHIN_MARGINS = "688px"
 COLUMN = """([chart, source, column]) => {
   const model = Bokeh.documents[0].get_model_by_name(`${chart}.${source}`);
   return model && Array.from(model.data[column]);
@@ -34,6 +36,12 @@ def card(page: Page, slug: str) -> Locator:
 
 def readout(page: Page, slug: str, key: str) -> Locator:
     return card(page, slug).locator(f"[data-readout={key}] strong")
+
+
+def rgb(role: str, name: Theme) -> str:
+    """A colour of the theme as a browser says it."""
+    red, green, blue = bytes.fromhex(colour(role, name)[1:])
+    return f"rgb({red}, {green}, {blue})"
 
 
 def look(page: Page, slug: str) -> None:
@@ -424,6 +432,83 @@ def test_print_leaves_out_what_paper_cannot_use(open_page: Open) -> None:
     expect(page.locator("nav")).to_be_hidden()
     expect(card(page, "prefill-decode").locator(".tools")).to_be_hidden()
     expect(page.locator("#prefill-decode .prose").first).to_be_visible()
+
+
+# How many charts there are, and how many reach beyond their place or the page once this is so
+# wide. All in one go: nothing draws a chart anew for paper.
+BEYOND = """(width) => {
+  const main = document.getElementById("main");
+  dispatchEvent(new Event("beforeprint"));
+  main.style.width = width;
+  const paper = main.getBoundingClientRect();
+  let [charts, beyond] = [0, 0];
+  const visit = (root, host) => {
+    for (const node of root.querySelectorAll("*")) {
+      const place = node.closest(".canvas") ?? host;
+      if (node.matches("canvas") && place) {
+        const [edge, room] = [node, place].map((one) => one.getBoundingClientRect().right);
+        charts += 1;
+        beyond += edge > room + 1 || room > paper.right + 1;
+      }
+      if (node.shadowRoot) visit(node.shadowRoot, place);
+    }
+  };
+  visit(document, null);
+  main.style.width = "";
+  return [charts, beyond];
+}"""
+
+
+@pytest.mark.parametrize("width", [794, 1280, 1600])
+def test_a_chart_on_paper_is_no_wider_than_its_place(open_page: Open, width: int) -> None:
+    page = open_page().page
+    page.set_viewport_size({"width": width, "height": 900})
+    for slug in ("prefill-decode", "memory", "continuous-batching"):
+        look(page, slug)
+        card(page, slug).locator("canvas").first.wait_for()
+    page.emulate_media(media="print")
+    wait_until(page, f"({BEYOND})('')[1] === 0")
+    charts, beyond = page.evaluate(BEYOND, A4_WITHIN_MARGINS)
+    assert charts >= 8
+    assert beyond == 0
+
+
+def test_paper_keeps_covered_what_the_screen_covers(open_page: Open) -> None:
+    page = open_page().page
+    page.emulate_media(media="print")
+    this = card(page, "prefill-decode")
+    expect(this.locator(".cover")).to_be_visible()
+    expect(this.locator(".covered").first).to_be_hidden()
+    expect(this.locator(".predict")).to_contain_text("from which batch on")
+    expect(this.get_by_role("button", name="just show me")).to_be_hidden()
+    page.emulate_media(media="screen")
+    look(page, "prefill-decode")
+    page.emulate_media(media="print")
+    expect(this.locator(".verdict")).to_contain_text("The answer is never.")
+
+
+def test_paper_says_where_a_section_was_not_read(open_page: Open) -> None:
+    page = open_page().page
+    page.pdf(format="A4")
+    page.emulate_media(media="print")
+    note = "node => getComputedStyle(node, '::before').content"
+    near, far = (page.locator(f"[data-section={slug}]") for slug in ("prefill-decode", "caveats"))
+    assert near.evaluate(note) == "none"
+    assert "once you have scrolled to it" in far.evaluate(note)
+    box = far.bounding_box()
+    assert box is not None
+    assert box["height"] < 60, "no empty place is left"
+
+
+def test_paper_is_light_and_a_chart_drawn_in_the_dark_keeps_its_ground(open_page: Open) -> None:
+    page = open_page(dark=True).page
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    style = "getComputedStyle(node)"
+    assert page.locator("body").evaluate(f"node => {style}.color") == rgb("ink", "light")
+    chart = card(page, "prefill-decode").locator(".canvas > *").first
+    found = chart.evaluate(f"node => [{style}.backgroundColor, {style}.printColorAdjust]")
+    assert found == [rgb("card", "dark"), "exact"]
 
 
 def test_a_citation_leads_to_its_source_and_back(open_page: Open) -> None:
