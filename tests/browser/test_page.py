@@ -426,6 +426,15 @@ def test_nothing_moves_unasked(open_page: Open) -> None:
     assert moving == 0
 
 
+def test_a_unit_keeps_clear_of_the_border_that_forced_colours_draw(open_page: Open) -> None:
+    page = open_page(forced_colors="active").page
+    value = card(page, "prefill-decode").locator(".value").filter(has_text="tokens").first
+    entry, unit = (value.locator(part).bounding_box() for part in (".entry", ".unit"))
+    assert entry
+    assert unit
+    assert unit["x"] >= entry["x"] + entry["width"] + 4
+
+
 def test_print_leaves_out_what_paper_cannot_use(open_page: Open) -> None:
     page = open_page().page
     page.emulate_media(media="print")
