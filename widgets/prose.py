@@ -124,9 +124,17 @@ class Renderer:
             return self._cite(match.group(1), page)
 
         filled = _CITATION.sub(cite, _NAME.sub(number, text))
-        # A formula wider than a phone scrolls sideways, so the keyboard must be able to reach it.
-        reachable = '<div class="display" tabindex="0" role="group" aria-label="Formula">'
-        return _markdown.render(filled).replace('<div class="display">', reachable)
+        # What is wider than a phone scrolls sideways, so the keyboard must be able to reach it.
+        formula, table = (
+            f'<div class="{kind}" tabindex="0" role="group" aria-label="{words}">'
+            for kind, words in (("display", "Formula"), ("table", "Table"))
+        )
+        return (
+            _markdown.render(filled)
+            .replace('<div class="display">', formula)
+            .replace("<table>", f"{table}<table>")
+            .replace("</table>", "</table></div>")
+        )
 
     def sources_html(self) -> str:
         """The cited sources, numbered, each with what it was used for and links back."""

@@ -18,8 +18,10 @@ from tests.browser.conftest import (
     Watched,
     running,
     serve_folder,
+    wait_until,
 )
 from tests.browser.test_page import Open, card, readout
+from widgets.page import section_classes
 
 pytestmark = pytest.mark.browser
 EXAMPLES = ROOT / "examples"
@@ -205,6 +207,20 @@ def test_links_to_the_rest_open_the_whole_page(open_page: Open) -> None:
     hrefs = page.locator(".cite a").evaluate_all("links => links.map((a) => [a.href, a.target])")
     assert hrefs
     assert all(re.search(r"/app#", href) and target == "_blank" for href, target in hrefs)
+
+
+@pytest.mark.parametrize("slug", list(section_classes()))
+def test_a_narrow_frame_never_scrolls_sideways(open_page: Open, slug: str) -> None:
+    page = open_page(f"?section={slug}&embed=1").page
+    page.set_viewport_size({"width": 320, "height": 800})
+    card(page, slug).locator("canvas").first.wait_for(state="attached")
+    wait_until(page, "document.scrollingElement.scrollWidth <= 320")
+    hidden = page.evaluate(
+        """() => [...document.querySelectorAll(".prose table")].filter(
+          ({ parentElement: box, offsetWidth }) => offsetWidth > box.clientWidth && box.tabIndex < 0
+        ).length"""
+    )
+    assert hidden == 0, "a table that scrolls can be scrolled with the keyboard"
 
 
 def test_a_misspelt_embed_says_so_and_shows_the_page(open_page: Open) -> None:
