@@ -218,8 +218,10 @@ function renderBar({ model, view }) {
   const again = () => send({ again: true });
   addEventListener("serving-again", again);
 
+  // On a narrow line it is cut, and the tooltip has it whole.
+  const paintSummary = () => { summary.textContent = summary.title = state.summary; };
   const painters = {
-    values: update, summary: () => (summary.textContent = state.summary), notices: paintNotices,
+    values: update, summary: paintSummary, notices: paintNotices,
     found: paintFound, query: writeQuery, theme: () => showTheme(state.theme),
   };
   model.on("msg:custom", (message) => {
@@ -245,7 +247,7 @@ function renderBar({ model, view }) {
   update(state.values);
   paintNotices();
   paintFound();
-  summary.textContent = state.summary;
+  paintSummary();
   // The page's head has already chosen a theme for this reader; figures follow it.
   if (!inCell) setTheme(document.documentElement.dataset.theme || state.theme, false);
   return root;

@@ -393,6 +393,32 @@ def test_a_phone_shows_everything_without_sideways_scrolling(open_page: Open) ->
             assert box["height"] >= 44, target
 
 
+def test_the_bars_summary_is_whole_at_1360_and_in_its_tooltip(open_page: Open) -> None:
+    page = open_page().page
+    summary = page.locator("#scenario .sum")
+    said = summary.inner_text()
+    assert summary.evaluate("node => node.scrollWidth <= node.clientWidth")
+    expect(summary).to_have_attribute("title", said)
+    page.locator("#scenario [data-key=size]").press("End")
+    expect(summary).not_to_have_attribute("title", said)
+
+
+def test_on_a_phone_the_bar_fades_where_it_goes_on_and_not_at_its_end(open_page: Open) -> None:
+    page = open_page(phone=True).page
+    bar = page.locator("#scenario .bar")
+    fade = bar.evaluate("node => getComputedStyle(node).maskImage")
+    assert "56px" in fade
+    faded_px = bar.evaluate(
+        """node => {
+        const right = () => node.lastElementChild.getBoundingClientRect().right - innerWidth + 56;
+        const before = right();
+        node.scrollLeft = node.scrollWidth;
+        return [before, right()]; }"""
+    )
+    assert faded_px[0] > 0
+    assert faded_px[1] <= 0
+
+
 def test_readouts_stay_in_sight_on_a_phone(open_page: Open) -> None:
     page = open_page(phone=True).page
     card(page, "prefill-decode").locator("input[data-key=prompt]").scroll_into_view_if_needed()
