@@ -29,6 +29,7 @@ function renderBar({ model, view }) {
     front.set(item.key, made.select);
   }
   const count = h("input", { type: "number", min: 1, max: 1024, step: 1, "aria-label": "Number of devices", class: "count num", "data-key": "devices" });
+  const { put: putCount } = field(count);
   count.addEventListener("change", () => set({ devices: count.value === "" ? 0 : Number(count.value) }));
 
   const folded = h("div", { class: "panel controls" });
@@ -41,10 +42,11 @@ function renderBar({ model, view }) {
     ...spec.custom.map((item) => {
       const id = freshId("custom");
       const entry = h("input", { type: "text", inputmode: "decimal", id, class: "num", "data-key": item.key });
+      const { put } = field(entry);
       entry.addEventListener("change", () => {
         set({ [item.key]: typedNumber(entry.value.trim()) });
       });
-      controls.set(item.key, { update: ({ value }) => (entry.value = value) });
+      controls.set(item.key, { update: ({ value }) => put(value) });
       return h("div", { class: "control" }, h("div", { class: "head" }, h("label", { for: id }, item.label)), entry);
     }));
   const more = h("button", {
@@ -147,7 +149,7 @@ function renderBar({ model, view }) {
       size.setAttribute("aria-valuetext", at >= 0 ? spec.sizes[at] : "not a textbook size");
       size.classList.toggle("off", at < 0);
     }
-    count.value = values.devices.value;
+    putCount(values.devices.value);
     custom.hidden = values.device.value !== spec.customName;
     lockAll();
     paintFold();

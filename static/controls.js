@@ -69,6 +69,17 @@ const typedNumber = (text) => {
   return plain !== "" && Number.isFinite(number) ? number : text;
 };
 
+// What the server says goes into a field, unless the reader is writing in it just then.
+const field = (entry) => {
+  let writing = false;
+  entry.addEventListener("input", () => { writing = true; });
+  for (const done of ["change", "blur"]) entry.addEventListener(done, () => { writing = false; });
+  return {
+    put: (text) => { if (!writing) entry.value = text; },
+    takeBack: () => { writing = false; },
+  };
+};
+
 // A file's text, or null where it is not UTF-8: replacing what is wrong would hide it.
 const textOf = async (file) => {
   try {
@@ -92,6 +103,7 @@ const sliderControl = (spec, onSet) => {
     type: "text", inputmode: "decimal", autocomplete: "off", class: "entry num",
     "aria-label": `${spec.label}${spec.unit ? ", " + spec.unit : ""}: exact value`, "data-entry": spec.key,
   });
+  const { put, takeBack } = field(entry);
   const unit = h("span", { class: "unit" }, spec.unit || "");
   let shown = null;
   let touched = 0;
@@ -99,7 +111,7 @@ const sliderControl = (spec, onSet) => {
     shown = value;
     range.value = nearest(spec.stops, value);
     range.setAttribute("aria-valuetext", words(value));
-    entry.value = said(value);
+    put(said(value));
     unit.textContent = named.has(value) ? "" : spec.unit || "";
     entry.style.width = `${Math.max(2, entry.value.length) + 1.2}ch`;
   };
@@ -119,7 +131,9 @@ const sliderControl = (spec, onSet) => {
   };
   entry.addEventListener("change", typed);
   entry.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") show(shown);
+    if (event.key !== "Escape") return;
+    takeBack();
+    show(shown);
   });
   let latest = null;
   const update = ({ value }) => {

@@ -25,18 +25,18 @@ LABELS = """(slug) => {
 }"""
 
 
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
 @pytest.mark.parametrize(
-    ("slug", "query", "preset"),
+    ("slug", "query", "preset", "phone"),
     [
-        ("prefill-decode", "", "one user"),
-        ("prefill-decode", "", "short context"),
-        ("prefill-decode", "", "long context"),
-        ("memory", "tokens=1", ""),
-        ("scheduling", "budget=64", ""),
-        ("scheduling", "arrivals=1000&load_requests=10", ""),
-        ("speculation", "", "big batch"),
-        ("caveats", "", ""),
+        ("prefill-decode", "", "one user", False),
+        ("prefill-decode", "", "short context", True),
+        ("prefill-decode", "", "long context", False),
+        ("memory", "tokens=1", "", False),
+        ("scheduling", "budget=64", "", True),
+        ("scheduling", "arrivals=1000&load_requests=10", "", False),
+        ("speculation", "", "big batch", False),
+        ("speculation", "", "big batch", True),
+        ("caveats", "", "", False),
     ],
 )
 def test_labels_keep_inside_and_apart(

@@ -230,6 +230,8 @@ def test_a_device_can_be_typed_in(open_page: Open) -> None:
     rate = page.locator("#scenario [data-key=rate]")
     rate.fill("4")
     rate.press("Enter")
+    # A card out of sight follows once it is in sight.
+    card(page, "prefill-decode").scroll_into_view_if_needed()
     expect(readout(page, "prefill-decode", "step")).to_have_text("6.15")
     for wrong, said in (("fast", "got fast"), ("3,35", "with a decimal point it is 3.35")):
         rate.fill(wrong)
@@ -238,6 +240,21 @@ def test_a_device_can_be_typed_in(open_page: Open) -> None:
         expect(notice).to_contain_text("Bandwidth, TB/s must be")
         expect(notice).to_contain_text(said)
         expect(rate).to_have_value("4")
+
+
+def test_what_is_being_typed_stays_when_the_server_answers(open_page: Open) -> None:
+    page = open_page().page
+    page.locator("#scenario select[data-key=device]").select_option(label="your own…")
+    rate = page.locator("#scenario [data-key=rate]")
+    entry = card(page, "prefill-decode").locator("[data-entry=batch]")
+    for field, text in ((rate, "4.5"), (entry, "77")):
+        field.press("ControlOrMeta+a")
+        field.press_sequentially(text)
+        page.evaluate("() => dispatchEvent(new Event('serving-again'))")  # everything, once more
+        page.wait_for_timeout(600)
+        expect(field).to_have_value(text)
+        field.press("Escape")
+    expect(entry).to_have_value("32")
 
 
 def test_the_address_bar_is_written_on_release_without_history(open_page: Open) -> None:
