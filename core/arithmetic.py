@@ -119,14 +119,14 @@ def bytes_per_sequence(scenario: Scenario, context: int) -> Steps:
 
 def sequences(scenario: Scenario, context: int, *, reserved_fraction: float) -> Steps:
     """Weights, budget, bytes per sequence and how many fit."""
-    fit = capacity(scenario, context, reserved_fraction=reserved_fraction)
+    # The count that is explained refuses what it cannot count, and so does its explanation.
+    capacity(scenario, context, reserved_fraction=reserved_fraction)
     weights = Derivation("weights", "M_w", _weights(scenario), "B")
     memory = Term("C", scenario.device.memory_byte, "B")
     usable = Term("f", reserved_fraction) * Term("t", scenario.devices) * memory
     budget = Derivation("budget for the cache", "K", usable - weights.term, "B")
     (each,) = bytes_per_sequence(scenario, context)
-    room = budget.term if fit.fits else maximum(budget.term, as_expression(0))
-    count = Derivation("sequences that fit", "n", floor(room / each.term))
+    count = Derivation("sequences that fit", "n", floor(_room(budget) / each.term))
     return weights, budget, each, count
 
 
@@ -146,9 +146,13 @@ def fixed_per_sequence(scenario: Scenario) -> Steps:
 def tokens_held(scenario: Scenario, context: int, *, reserved_fraction: float) -> Steps:
     """Budget, bytes per sequence, and the tokens that the cache holds at that context."""
     weights, budget, each, _ = sequences(scenario, context, reserved_fraction=reserved_fraction)
-    room = budget.term if budget.value >= 0 else maximum(budget.term, as_expression(0))
-    held = floor(room / (each.term / Term("S", context)))
+    held = floor(_room(budget) / (each.term / Term("S", context)))
     return weights, budget, each, Derivation("tokens held in all", "n_t", held)
+
+
+def _room(budget: Derivation) -> Expression:
+    """The budget for the cache; nothing where the weights alone are too large."""
+    return budget.term if budget.value >= 0 else maximum(budget.term, as_expression(0))
 
 
 def devices_needed(scenario: Scenario, *, reserved_fraction: float) -> Steps:

@@ -103,7 +103,7 @@ def read_trace(
         unit_reason=reason,
         out_of_order=int((arrival < np.maximum.accumulate(arrival)).sum()),
         has_hash_ids=hash_ids is not None,
-        ids_renumbered=hash_ids != read_ids,
+        ids_renumbered=hash_ids is not read_ids,
     )
     return stream, notes
 

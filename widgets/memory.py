@@ -106,10 +106,11 @@ class Memory(SectionModel):
         model, notes = self._shared_heads()
         scenario = replace(self.scenario, model=model)
         fit = capacity(scenario, self.tokens, reserved_fraction=self.reserved)
+        counted_at = self._lines(np.append(_CONTEXTS, self.tokens))
         shares = Shares(
             fit=fit,
-            lines=self._lines(_CONTEXTS),
-            here=tuple((words, int(count)) for words, count in self._lines(self.tokens)),
+            lines=tuple((words, counts[:-1]) for words, counts in counted_at),
+            here=tuple((words, int(counts[-1])) for words, counts in counted_at),
             current=capacity(scenario, _CONTEXTS, reserved_fraction=self.reserved).sequences,
             context=self.tokens,
         )
@@ -131,7 +132,7 @@ class Memory(SectionModel):
         except ValueError as error:
             return model, (f"{error}. The model's own heads are used.",)
 
-    def _lines(self, contexts: Any) -> tuple[tuple[str, np.ndarray], ...]:
+    def _lines(self, contexts: np.ndarray) -> tuple[tuple[str, np.ndarray], ...]:
         model = self.scenario.model
         lines = []
         for heads, words in _sharing(model):

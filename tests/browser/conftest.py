@@ -33,6 +33,11 @@ FLAGS = [
 ]
 DESKTOP = {"width": 1360, "height": 1000}
 PHONE = {"width": 375, "height": 812}
+# A column of a chart's source, as the page has it.
+COLUMN = """([chart, source, column]) => {
+  const model = Bokeh.documents[0].get_model_by_name(`${chart}.${source}`);
+  return model && Array.from(model.data[column]);
+}"""
 
 
 def free_port() -> int:

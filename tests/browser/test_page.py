@@ -16,7 +16,7 @@ from core import roofline
 from core.devices import DEVICES
 from core.models import MODELS
 from core.scenario import Scenario
-from tests.browser.conftest import Watched, bring, running, wait_live, wait_until
+from tests.browser.conftest import COLUMN, Watched, bring, running, wait_live, wait_until
 from widgets.theme import Theme, colour
 
 pytestmark = pytest.mark.browser
@@ -24,10 +24,6 @@ Open = Callable[..., Watched]
 
 LLAMA = Path(__file__).parents[1] / "core" / "data" / "configs" / "meta-llama--Meta-Llama-3-8B.json"
 A4_WITHIN_MARGINS = "688px"
-COLUMN = """([chart, source, column]) => {
-  const model = Bokeh.documents[0].get_model_by_name(`${chart}.${source}`);
-  return model && Array.from(model.data[column]);
-}"""
 
 
 def card(page: Page, slug: str) -> Locator:
@@ -246,6 +242,7 @@ def test_what_is_being_typed_stays_when_the_server_answers(open_page: Open) -> N
     page = open_page().page
     page.locator("#scenario select[data-key=device]").select_option(label="your own…")
     rate = page.locator("#scenario [data-key=rate]")
+    expect(rate).to_be_visible()  # keys do not wait for that
     entry = card(page, "prefill-decode").locator("[data-entry=batch]")
     for field, text in ((rate, "4.5"), (entry, "77")):
         field.press("ControlOrMeta+a")

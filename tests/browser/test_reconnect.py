@@ -7,7 +7,7 @@ import time
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import bring, running, wait_live, wait_until
+from tests.browser.conftest import COLUMN, bring, running, wait_live, wait_until
 
 SOCKETS = """
 const Plain = WebSocket;
@@ -62,14 +62,16 @@ def test_what_came_while_the_page_was_away_is_sent_again(browser: Browser) -> No
         card = bring(page, "memory")
         # What the server has sent meanwhile is lost on the way.
         page.evaluate("() => { __sockets.at(-1).onmessage = () => {}; }")
+        mark = ["sequences", "marks", "x"]
         before = card.locator(".summary").inner_text()
+        assert page.evaluate(COLUMN, mark) == [4096]
         card.locator("input[data-key=tokens]").first.press("ArrowRight")
         time.sleep(1)
         expect(card.locator(".summary")).to_have_text(before)
+        assert page.evaluate(COLUMN, mark) == [4096]
         cut(page)
         expect(card.locator(".summary")).not_to_have_text(before)
-        columns = "() => Bokeh.documents[0].get_model_by_name('memory-bar').renderers.length"
-        assert page.evaluate(columns) > 0
+        assert page.evaluate(COLUMN, mark)[0] > 4096
         page.context.close()
 
 
